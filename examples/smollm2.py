@@ -42,6 +42,8 @@ def convert(gguf: Path, target: Path) -> None:
     loaded = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.bfloat16)
     config = loaded.config
     config.dtype = torch.bfloat16
+    config.name_or_path = ""
+    del config.quantization_config  # it describes the GGUF file, not the dequantized weights
     fresh = LlamaForCausalLM(config).to(torch.bfloat16)
     fresh.load_state_dict(loaded.state_dict())
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
@@ -52,6 +54,8 @@ def convert(gguf: Path, target: Path) -> None:
     )
     fresh.save_pretrained(target)
     tokenizer.save_pretrained(target)
+    for file in target.iterdir():
+        file.chmod(0o644)  # safetensors writes shards as 0600
 
 
 def prepare(target: Path) -> None:

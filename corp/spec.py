@@ -1,0 +1,141 @@
+"""The one description of a job: YAML file, API body and command line flags are these fields."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from corp.errors import SpecInvalid
+from verify.task import TaskSpec
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Quantile = Annotated[float, Field(ge=0, lt=1)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PopulationSpec(Section):
+    """The perturbations that are sampled and scored on the support split."""
+
+    size: int = Field(default=256, ge=2, le=100_000, description="number of candidates N")
+    sigmas: tuple[Positive, ...] = Field(
+        default=(0.0005, 0.001, 0.002), min_length=1, description="noise scales, balanced shares"
+    )
+    seed: int = Field(default=0, ge=0, lt=2**63, description="every candidate's seed derives from it")
+    scheme: Literal["independent", "tied"] = Field(default="independent", description="noise scheme")
+    scope: str | tuple[str, ...] = Field(
+        default="all", description="preset (all, mlp, attention, no-norms, no-embeddings) or name patterns"
+    )
+    rank: int | None = Field(default=None, ge=1, le=512, description="low-rank noise of this rank; default full")
+
+
+class ConsolidateSpec(Section):
+    """Operators that turn scores into directions, and the line search on the select split."""
+
+    operators: tuple[str, ...] = Field(default=("corp",), min_length=1, description="corp, reward_mean, top1")
+    q: tuple[Quantile, ...] = Field(default=(0.5, 0.7, 0.9), min_length=1, description="elite quantiles")
+    beta: tuple[Positive, ...] = Field(
+        default=(0.5, 1, 2, 5, 10, 20, 50), min_length=1, description="inverse temperatures of the softmax"
+    )
+    scales: tuple[Positive, ...] = Field(
+        default=(0.5, 1, 2, 4, 8, 16), min_length=1, description="step lengths in units of the mean's norm"
+    )
+
+
+class EngineSpec(Section):
+    """How the model is run. Everything here can change a score and belongs to a run's identity."""
+
+    kind: Literal["torch"] = "torch"
+    device: str = Field(default="auto", pattern=r"^(auto|cpu|cuda(:\d+)?)$")
+    storage: Literal["bfloat16", "float16", "float32"] | None = Field(
+        default=None, description="dtype the weights are rounded to and exported in; default the checkpoint's"
+    )
+    compute: Literal["auto", "bfloat16", "float16", "float32"] = Field(
+        default="auto", description="dtype of the arithmetic; auto takes float32 on a CPU without bf16 units"
+    )
+    batch_size: int = Field(default=128, ge=1, le=65_536, description="prompts per block")
+    threads: int | None = Field(default=None, ge=1, le=1024, description="CPU threads; default all cores")
+
+
+class GateSpec(Section):
+    """The held-out decision."""
+
+    alpha: float = Field(default=0.05, gt=0, lt=0.5, description="false-accept level")
+
+
+class ExportSpec(Section):
+    """The checkpoint that is written when the gate accepts."""
+
+    shard_bytes: int = Field(default=5_000_000_000, ge=1_000_000, description="largest shard in bytes")
+
+
+class JobSpec(Section):
+    """A whole job: a base model, a task and how to search."""
+
+    name: str = Field(default="job", min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*$")
+    model: str = Field(min_length=1, description="checkpoint directory or hub id")
+    revision: str | None = Field(default=None, description="hub revision (a commit)")
+    task: TaskSpec
+    population: PopulationSpec = PopulationSpec()
+    consolidate: ConsolidateSpec = ConsolidateSpec()
+    engine: EngineSpec = EngineSpec()
+    gate: GateSpec = GateSpec()
+    export: ExportSpec = ExportSpec()
+
+    @model_validator(mode="after")
+    def _no_repeats(self) -> JobSpec:
+        for label, values in (("population.sigmas", self.population.sigmas), ("consolidate.q", self.consolidate.q)):
+            if len(set(values)) != len(values):
+                raise ValueError(f"{label} names a value twice: {values}")
+        return self
+
+
+def parse(data: object, where: str) -> JobSpec:
+    """A validated spec from plain data.
+
+    Args:
+        data: what YAML or JSON gave.
+        where: what to call it in an error, for example the file's name.
+
+    Raises:
+        SpecInvalid: with every wrong field and why.
+    """
+    try:
+        return JobSpec.model_validate(data)
+    except ValidationError as error:
+        raise SpecInvalid(f"{where}: {describe(error)}", hint="see docs/spec.md for the fields") from None
+
+
+def describe(error: ValidationError) -> str:
+    """Every problem as ``field: message``, the input values left out (they may hold secrets)."""
+    rows = [f"{'.'.join(map(str, row['loc'])) or 'spec'}: {row['msg']}" for row in error.errors()]
+    return "; ".join(rows)
+
+
+def load_spec(path: Path) -> tuple[JobSpec, Path]:
+    """The spec in a YAML file, its task inline or named as ``task: FILE``, and the folder data paths start from.
+
+    Raises:
+        SpecInvalid: unreadable, malformed, or a wrong field.
+    """
+    data = read_yaml(path)
+    folder = path.parent
+    if isinstance(data, dict) and isinstance(data.get("task"), str):
+        task_file = folder / data["task"]
+        data = {**data, "task": read_yaml(task_file)}
+        folder = task_file.parent
+    return parse(data, str(path)), folder.resolve()
+
+
+def read_yaml(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecInvalid(f"{path} cannot be read: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SpecInvalid(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
