@@ -1,0 +1,3 @@
+"""The phases of a run, one module each."""
+
+PHASES = ("preflight", "baseline", "search", "consolidate", "gate", "export", "audit")

@@ -1,0 +1,140 @@
+"""The object that carries a run through its phases."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corp.errors import Cancelled, RunChanged, ScoresUnusable
+from population.publish import publish_json
+
+if TYPE_CHECKING:
+    from corp.preflight import Prepared
+    from population.engines.torch import TorchEngine
+    from population.proposal import Candidate
+    from population.scoring import Progress, Switch, Table
+    from population.store import ScoreStore
+
+MIN_VALID = 0.98
+
+
+@dataclass
+class Run:
+    """A run directory, its engine and its store, opened when first needed."""
+
+    prepared: Prepared
+    target: Path
+    emit: Callable[[str, Mapping[str, object]], None]
+    cancelled: Callable[[], bool]
+    clock: Callable[[], float] = time.monotonic
+    _open: dict[str, Any] = field(default_factory=dict)
+
+    def phase(self, name: str, work: Callable[[], Mapping[str, object]]) -> dict[str, Any]:
+        """The stored result of phase ``name``, or that of ``work``, stored before this returns."""
+        if (self.target / f"{name}.json").exists():
+            return self.result(name)
+        if self.cancelled():
+            raise Cancelled(f"stopped before {name}", hint="run it again to continue")
+        self.emit("phase.started", {"phase": name})
+        begun = self.clock()
+        result = dict(work())
+        publish_json(self.target / f"{name}.json", result)
+        self.emit("phase.finished", {"phase": name, "seconds": round(self.clock() - begun, 1)})
+        return result
+
+    def result(self, name: str) -> dict[str, Any]:
+        path = self.target / f"{name}.json"
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise RunChanged(f"{path} is damaged: {error}", hint=f"remove it to repeat phase {name}") from None
+        assert isinstance(value, dict)
+        return value
+
+    def finished(self, name: str) -> bool:
+        return (self.target / f"{name}.json").exists()
+
+    @cached_property
+    def base_digests(self) -> dict[str, str]:
+        """SHA-256 of each weight file of the base; one read of the whole checkpoint."""
+        return self.prepared.checkpoint.digests()
+
+    @property
+    def engine(self) -> TorchEngine:
+        if "engine" not in self._open:
+            from population.engines.torch import TorchEngine
+
+            settings = self.prepared.spec.engine
+            self.emit("log", {"message": f"loading {self.prepared.spec.model}"})
+            self._open["engine"] = TorchEngine(
+                self.prepared.checkpoint,
+                device=settings.device,
+                storage=settings.storage,
+                compute=settings.compute,
+                batch_size=settings.batch_size,
+                threads=settings.threads,
+            )
+        engine: TorchEngine = self._open["engine"]
+        return engine
+
+    @property
+    def store(self) -> ScoreStore:
+        if "store" not in self._open:
+            from population.store import ScoreStore
+
+            identity = {
+                "task": self.prepared.task.digest,
+                "base": self.base_digests,
+                "engine": dict(self.engine.identity),
+                "noise": self.prepared.law.to_json(),
+            }
+            self._open["store"] = ScoreStore.open(self.target / "scores.sqlite", identity)
+        store: ScoreStore = self._open["store"]
+        return store
+
+    def score(
+        self, phase: str, split: str, candidates: Sequence[Candidate], switch: Switch | None = None
+    ) -> Table:
+        """Score ``candidates`` on every prompt of ``split``; stored blocks are not repeated.
+
+        Raises:
+            ScoresUnusable: fewer than 98 % of the verdicts are valid.
+        """
+        from population.scoring import score
+
+        def report(progress: Progress) -> None:
+            self.emit("phase.progress", {"phase": phase, "split": split, **progress.to_json()})
+
+        table = score(
+            self.engine,
+            self.prepared.task,
+            split,
+            candidates,
+            self.store,
+            block_size=self.prepared.spec.engine.batch_size,
+            report=report,
+            cancelled=self.cancelled,
+            switch=switch,
+        )
+        if table.valid_rate() < MIN_VALID:
+            raise ScoresUnusable(
+                f"only {table.valid_rate():.1%} of the verdicts on {split} are valid",
+                hint="the verifier fails on what the model writes; see the completions in scores.sqlite",
+            )
+        return table
+
+    def release_engine(self) -> None:
+        """Free the model's memory; the next use loads it again."""
+        if "engine" in self._open:
+            self._open.pop("engine").close()
+
+    def close(self) -> None:
+        self.release_engine()
+        if "store" in self._open:
+            self._open.pop("store").close()
+        self.prepared.task.verifier.close()

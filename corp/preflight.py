@@ -1,0 +1,178 @@
+"""Everything that can be refused before the first expensive step."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from corp.errors import DiskFull, OutputUnusable, RunChanged
+from corp.operators import check_operators
+from corp.spec import JobSpec
+from population.checkpoint import Checkpoint, resolve
+from population.direction import Law
+from population.proposal import Candidate, isotropic
+from population.publish import publish_json
+from population.scope import select
+from verify.task import Task, load_task
+
+MARGIN = 64 * 2**20
+"""Bytes kept free beside what a job plans to write: logs, scores, the file system's own needs."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A job whose every part was found and fits together."""
+
+    spec: JobSpec
+    task: Task
+    checkpoint: Checkpoint
+    law: Law
+    population: tuple[Candidate, ...]
+    probe: Mapping[str, object]
+
+    def facts(self) -> dict[str, object]:
+        """What the preflight phase puts on record."""
+        sizes = {split: len(items) for split, items in self.task.splits.items()}
+        return {
+            "task": self.task.name,
+            "task_digest": self.task.digest,
+            "splits": sizes,
+            "parameters": sum(tensor.size for tensor in self.checkpoint.tensors.values()),
+            "perturbed": self.perturbed(),
+            "verifier": dict(self.probe),
+        }
+
+    def perturbed(self) -> int:
+        """Number of weights in the law's scope."""
+        names = select(self.checkpoint.tensors, self.law.scope)
+        return sum(self.checkpoint.tensors[name].size for name in names)
+
+
+def prepare(spec: JobSpec, folder: Path) -> Prepared:
+    """Find and check model, task, population and operators; no model is loaded.
+
+    Args:
+        spec: the job.
+        folder: what relative data paths of the task start from.
+
+    Raises:
+        CorpError: the first thing that is wrong.
+    """
+    checkpoint = Checkpoint.open(resolve(spec.model, spec.revision))
+    task = load_task(spec.task, folder)
+    law = Law(
+        kind="full" if spec.population.rank is None else "lowrank",
+        rank=spec.population.rank,
+        scope=spec.population.scope,
+        scheme=spec.population.scheme,
+    )
+    select(checkpoint.tensors, law.scope)
+    population = isotropic(spec.population.size, spec.population.sigmas, spec.population.seed, law)
+    check_operators(spec.consolidate.operators)
+    return Prepared(spec, task, checkpoint, law, population, task.check())
+
+
+def open_run(prepared: Prepared, target: Path) -> Prepared:
+    """Claim ``target`` for this job, or find the same job in it; then make sure the disk has room.
+
+    The spec on disk is complete: data inline, the model's directory absolute, the thread count resolved,
+    so that a resume or an audit needs nothing else.
+
+    Raises:
+        OutputUnusable: not a run directory, or not writable.
+        RunChanged: a run of another spec.
+        DiskFull: less room than the export needs.
+    """
+    resolved = _resolved(prepared)
+    stored = target / "spec.json"
+    if stored.exists():
+        resolved = _same_run(stored, resolved, prepared.spec.engine.threads is None)
+    else:
+        _claim(target)
+        _check_disk(prepared, target)
+        publish_json(stored, resolved.model_dump(mode="json"))
+    return replace(prepared, spec=resolved)
+
+
+def _resolved(prepared: Prepared) -> JobSpec:
+    spec = prepared.spec
+    model = str(Path(spec.model).resolve()) if Path(spec.model).is_dir() else spec.model
+    engine = spec.engine.model_copy(update={"threads": spec.engine.threads or default_threads()})
+    return spec.model_copy(update={"model": model, "engine": engine, "task": prepared.task.inline()})
+
+
+def default_threads() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _same_run(stored: Path, resolved: JobSpec, any_threads: bool) -> JobSpec:
+    try:
+        before = JobSpec.model_validate_json(stored.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise OutputUnusable(
+            f"{stored} is not the spec of a run", hint="name another output directory"
+        ) from None
+    if any_threads:  # a resume on another machine keeps the thread count of the scores it has
+        engine = resolved.engine.model_copy(update={"threads": before.engine.threads})
+        resolved = resolved.model_copy(update={"engine": engine})
+    changed = _difference(before.model_dump(mode="json"), resolved.model_dump(mode="json"))
+    if changed:
+        raise RunChanged(
+            f"{stored.parent} holds a run of another spec: {'; '.join(changed)}",
+            hint="name another output directory, or resume with the old spec",
+        )
+    return before
+
+
+def _difference(before: Any, after: Any, path: str = "") -> list[str]:
+    if isinstance(before, dict) and isinstance(after, dict):
+        keys = sorted({*before, *after})
+        return [
+            line
+            for key in keys
+            for line in _difference(before.get(key), after.get(key), f"{path}.{key}".strip("."))
+        ]
+    if before == after:
+        return []
+    return [f"{path}: {_short(before)} → {_short(after)}"]
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _claim(target: Path) -> None:
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        others = [entry for entry in os.listdir(target) if not entry.startswith(".spec.json")]
+    except OSError as error:
+        raise OutputUnusable(f"{target} cannot be used: {error.strerror}") from None
+    if others:
+        raise OutputUnusable(
+            f"{target} is not empty and holds no run ({others[0]} …)",
+            hint="name a new directory, or the directory of the run to resume",
+        )
+    if not os.access(target, os.W_OK | os.X_OK):
+        raise OutputUnusable(f"{target} is not writable", hint="choose a directory you own")
+
+
+def _check_disk(prepared: Prepared, target: Path) -> None:
+    """Room for the export and for one direction of the line search's scratch file."""
+    width = {"bfloat16": 2, "float16": 2, "float32": 4}[
+        prepared.spec.engine.storage or prepared.checkpoint.storage
+    ]
+    size = sum(tensor.size for tensor in prepared.checkpoint.tensors.values())
+    need = size * width + prepared.perturbed() * 4 + MARGIN
+    free = shutil.disk_usage(target).free
+    if free < need:
+        raise DiskFull(
+            f"{target} has {free / 1e9:.2f} GB free; the job needs {need / 1e9:.2f} GB",
+            hint="free some space or name a directory on another disk",
+        )

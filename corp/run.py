@@ -1,0 +1,70 @@
+"""One job from spec to report: phases are plain functions whose results are on disk before the next starts.
+
+    preflight → baseline → search → consolidate → gate → export → audit → report
+
+A run directory is resumed by calling `execute` again: a phase whose file exists is read, not repeated,
+and inside a phase every block of scores that is in the store is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from corp.errors import Cancelled
+from corp.phases import PHASES
+from corp.phases.audit import audit_phase
+from corp.phases.baseline import baseline_phase
+from corp.phases.consolidate import consolidate_phase
+from corp.phases.export import export_phase
+from corp.phases.gate import gate_phase
+from corp.phases.run import Run
+from corp.phases.search import search_phase
+from corp.preflight import Prepared, open_run, prepare
+from corp.report import build_report
+from corp.spec import JobSpec
+from population.errors import ScoringStopped
+
+__all__ = ["PHASES", "Emit", "Prepared", "execute", "prepare"]
+
+Emit = Callable[[str, Mapping[str, object]], None]
+
+
+def execute(
+    spec: JobSpec, target: Path, *, folder: Path, emit: Emit, cancelled: Callable[[], bool]
+) -> dict[str, Any]:
+    """Run the job in ``target``, or resume it there, and return its report.
+
+    Args:
+        spec: the job.
+        target: run directory; absent, empty, or one of the same spec.
+        folder: what relative data paths of the task start from.
+        emit: called with an event type and its data, from this thread and the verifying thread.
+        cancelled: polled between blocks of prompts.
+
+    Raises:
+        Cancelled: ``cancelled`` returned true; what was scored is kept.
+        CorpError: anything else that the user can put right.
+    """
+    prepared = open_run(prepare(spec, folder), target)
+    run = Run(prepared=prepared, target=target, emit=emit, cancelled=cancelled)
+    try:
+        return _phases(run)
+    except ScoringStopped:
+        raise Cancelled(f"the run in {target} was stopped", hint="run it again to continue") from None
+    finally:
+        run.close()
+
+
+def _phases(run: Run) -> dict[str, Any]:
+    run.phase("preflight", run.prepared.facts)
+    run.phase("baseline", lambda: baseline_phase(run))
+    run.phase("search", lambda: search_phase(run))
+    chosen = run.phase("consolidate", lambda: consolidate_phase(run))
+    if chosen["chosen"] is not None:
+        decision = run.phase("gate", lambda: gate_phase(run))
+        if decision["accepted"]:
+            run.phase("export", lambda: export_phase(run))
+            run.phase("audit", lambda: audit_phase(run))
+    return build_report(run)
