@@ -3,9 +3,12 @@
 CorpError (verify.errors)
 ├── SpecInvalid         a field of the job spec is wrong
 ├── OutputUnusable      the run directory is not empty, not ours or not writable
-├── DiskFull            not enough room for what the job will write
+├── DiskFull            not enough room for what the job will write (population.errors)
 ├── RunChanged          a run directory is resumed with a different spec
 ├── ScoresUnusable      too many invalid verdicts or no usable reward
+├── OperatorInvalid     an operator that does not exist, or scores and settings it cannot work with
+├── NoSignal            every candidate has the same reward: nothing to consolidate
+├── GateInvalid         scores that cannot be compared, or a level that is not one
 ├── RecipeInvalid       a recipe that does not describe its base
 ├── AuditFailed         the export is not what the recipe says or does not score what it scored
 └── Cancelled           the user asked the run to stop
@@ -13,6 +16,7 @@ CorpError (verify.errors)
 
 from __future__ import annotations
 
+from population.errors import DiskFull as DiskFull
 from verify.errors import CorpError
 
 
@@ -24,16 +28,24 @@ class OutputUnusable(CorpError):
     code = "output_unusable"
 
 
-class DiskFull(CorpError):
-    code = "disk_full"
-
-
 class RunChanged(CorpError):
     code = "run_changed"
 
 
 class ScoresUnusable(CorpError):
     code = "scores_unusable"
+
+
+class OperatorInvalid(CorpError):
+    code = "operator_invalid"
+
+
+class NoSignal(CorpError):
+    code = "no_signal"
+
+
+class GateInvalid(CorpError):
+    code = "gate_invalid"
 
 
 class RecipeInvalid(CorpError):

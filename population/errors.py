@@ -7,6 +7,8 @@ CorpError (verify.errors)
 ├── PopulationInvalid   a population that cannot be sampled (sigma <= 0, fewer than two members)
 ├── EngineMismatch      an engine whose live weights are not what was asked for
 ├── StoreMismatch       a score store that belongs to another search, or is damaged
+├── ScoringStopped      scoring ended between two blocks because it was asked to
+├── DiskFull            no room on the disk for what has to be written
 └── TargetExists        a file or directory that must not be replaced
 """
 
@@ -37,6 +39,14 @@ class EngineMismatch(CorpError):
 
 class StoreMismatch(CorpError):
     code = "store_mismatch"
+
+
+class ScoringStopped(CorpError):
+    code = "scoring_stopped"
+
+
+class DiskFull(CorpError):
+    code = "disk_full"
 
 
 class TargetExists(CorpError):
