@@ -10,15 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from corp.errors import DiskFull, OutputUnusable, RunChanged
-from corp.operators import check_operators
-from corp.spec import JobSpec
 from population.checkpoint import Checkpoint, resolve
 from population.direction import Law
 from population.proposal import Candidate, isotropic
-from population.publish import publish_json
 from population.scope import select
 from verify.task import Task, load_task
+
+from corp.errors import DiskFull, OutputUnusable, RunChanged
+from corp.lock import LOCK
+from corp.operators import check_operators
+from corp.spec import JobSpec
+from population.publish import publish_json
 
 MARGIN = 64 * 2**20
 """Bytes kept free beside what a job plans to write: logs, scores, the file system's own needs."""
@@ -77,14 +79,35 @@ def prepare(spec: JobSpec, folder: Path) -> Prepared:
     return Prepared(spec, task, checkpoint, law, population, task.check())
 
 
+def claim(target: Path) -> None:
+    """Make ``target`` a directory that a run may use: new, empty, or a run already.
+
+    Raises:
+        OutputUnusable: it holds something else, or is not writable.
+    """
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        entries = os.listdir(target)
+    except OSError as error:
+        raise OutputUnusable(f"{target} cannot be used: {error.strerror}") from None
+    others = [entry for entry in entries if entry != LOCK and not entry.startswith(".spec.json")]
+    if others and "spec.json" not in others:
+        raise OutputUnusable(
+            f"{target} is not empty and holds no run ({others[0]} …)",
+            hint="name a new directory, or the directory of the run to resume",
+        )
+    if not os.access(target, os.W_OK | os.X_OK):
+        raise OutputUnusable(f"{target} is not writable", hint="choose a directory you own")
+
+
 def open_run(prepared: Prepared, target: Path) -> Prepared:
-    """Claim ``target`` for this job, or find the same job in it; then make sure the disk has room.
+    """Start this job in the claimed ``target``, or find the same job in it; make sure the disk has room.
 
     The spec on disk is complete: data inline, the model's directory absolute, the thread count resolved,
     so that a resume or an audit needs nothing else.
 
     Raises:
-        OutputUnusable: not a run directory, or not writable.
+        OutputUnusable: its spec.json is none.
         RunChanged: a run of another spec.
         DiskFull: less room than the export needs.
     """
@@ -93,7 +116,6 @@ def open_run(prepared: Prepared, target: Path) -> Prepared:
     if stored.exists():
         resolved = _same_run(stored, resolved, prepared.spec.engine.threads is None)
     else:
-        _claim(target)
         _check_disk(prepared, target)
         publish_json(stored, resolved.model_dump(mode="json"))
     return replace(prepared, spec=resolved)
@@ -146,21 +168,6 @@ def _difference(before: Any, after: Any, path: str = "") -> list[str]:
 def _short(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:57]}…"
-
-
-def _claim(target: Path) -> None:
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        others = [entry for entry in os.listdir(target) if not entry.startswith(".spec.json")]
-    except OSError as error:
-        raise OutputUnusable(f"{target} cannot be used: {error.strerror}") from None
-    if others:
-        raise OutputUnusable(
-            f"{target} is not empty and holds no run ({others[0]} …)",
-            hint="name a new directory, or the directory of the run to resume",
-        )
-    if not os.access(target, os.W_OK | os.X_OK):
-        raise OutputUnusable(f"{target} is not writable", hint="choose a directory you own")
 
 
 def _check_disk(prepared: Prepared, target: Path) -> None:

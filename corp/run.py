@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from corp.errors import Cancelled
+from corp.lock import locked
 from corp.phases import PHASES
 from corp.phases.audit import audit_phase
 from corp.phases.baseline import baseline_phase
@@ -21,7 +22,7 @@ from corp.phases.export import export_phase
 from corp.phases.gate import gate_phase
 from corp.phases.run import Run
 from corp.phases.search import search_phase
-from corp.preflight import Prepared, open_run, prepare
+from corp.preflight import Prepared, claim, open_run, prepare
 from corp.report import build_report
 from corp.spec import JobSpec
 from population.errors import ScoringStopped
@@ -47,14 +48,16 @@ def execute(
         Cancelled: ``cancelled`` returned true; what was scored is kept.
         CorpError: anything else that the user can put right.
     """
-    prepared = open_run(prepare(spec, folder), target)
-    run = Run(prepared=prepared, target=target, emit=emit, cancelled=cancelled)
-    try:
-        return _phases(run)
-    except ScoringStopped:
-        raise Cancelled(f"the run in {target} was stopped", hint="run it again to continue") from None
-    finally:
-        run.close()
+    prepared = prepare(spec, folder)
+    claim(target)
+    with locked(target):
+        run = Run(prepared=open_run(prepared, target), target=target, emit=emit, cancelled=cancelled)
+        try:
+            return _phases(run)
+        except ScoringStopped:
+            raise Cancelled(f"the run in {target} was stopped", hint="run it again to continue") from None
+        finally:
+            run.close()
 
 
 def _phases(run: Run) -> dict[str, Any]:

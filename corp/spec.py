@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from verify.task import TaskSpec
 
 from corp.errors import SpecInvalid
-from verify.task import TaskSpec
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Quantile = Annotated[float, Field(ge=0, lt=1)]
@@ -31,7 +31,9 @@ class PopulationSpec(Section):
     scope: str | tuple[str, ...] = Field(
         default="all", description="preset (all, mlp, attention, no-norms, no-embeddings) or name patterns"
     )
-    rank: int | None = Field(default=None, ge=1, le=512, description="low-rank noise of this rank; default full")
+    rank: int | None = Field(
+        default=None, ge=1, le=512, description="low-rank noise of this rank; default full"
+    )
 
 
 class ConsolidateSpec(Section):
@@ -89,7 +91,10 @@ class JobSpec(Section):
 
     @model_validator(mode="after")
     def _no_repeats(self) -> JobSpec:
-        for label, values in (("population.sigmas", self.population.sigmas), ("consolidate.q", self.consolidate.q)):
+        for label, values in (
+            ("population.sigmas", self.population.sigmas),
+            ("consolidate.q", self.consolidate.q),
+        ):
             if len(set(values)) != len(values):
                 raise ValueError(f"{label} names a value twice: {values}")
         return self

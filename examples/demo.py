@@ -135,8 +135,12 @@ def print_verdict(job: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=Path, required=True, help="checkpoint directory of SmolLM2-135M-Instruct")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--model", type=Path, required=True, help="checkpoint directory of SmolLM2-135M-Instruct"
+    )
     parser.add_argument("--data", type=Path, default=Path("runs/demo"), help="where the server keeps jobs")
     arguments = parser.parse_args()
     with server(arguments.data) as client:
@@ -152,7 +156,9 @@ def main() -> None:
         control = post(client, "null.yaml", arguments.model)
         print_verdict(control)
     if control["outcome"] != "no_improvement":
-        sys.exit("the null control was accepted: this must happen in fewer than 1 of 20 runs; please report it")
+        sys.exit(
+            "the null control was accepted: this must happen in fewer than 1 of 20 runs; please report it"
+        )
     print("\nThe null control abstained, as it must.")
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from population.proposal import BASE, Candidate
 
 from corp.errors import NoSignal
 from corp.operators import OPERATORS, Proposal
 from corp.phases.run import Run
 from corp.preflight import MARGIN
-from population.proposal import BASE, Candidate
 
 if TYPE_CHECKING:
     from population.engines.engine import Engine
@@ -50,7 +50,12 @@ def consolidate_phase(run: Run) -> dict[str, object]:
         "base": float(rewards[0]),
         "proposals": [describe(proposal) for proposal in proposals],
         "points": [
-            {"key": point.candidate.key, "proposal": point.proposal, "scale": point.scale, "select": float(reward)}
+            {
+                "key": point.candidate.key,
+                "proposal": point.proposal,
+                "scale": point.scale,
+                "select": float(reward),
+            }
             for point, reward in zip(points, rewards[1:], strict=True)
         ],
         "noise_values": stage.noise_values,

@@ -6,13 +6,13 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from population.direction import Direction
+from population.proposal import BASE, Candidate
+from population.scoring import Table
 
 from corp.audit import GateEvidence
 from corp.gate import Decision, decide
 from corp.phases.run import Run
-from population.direction import Direction
-from population.proposal import BASE, Candidate
-from population.scoring import Table
 
 
 def gate_phase(run: Run) -> dict[str, object]:

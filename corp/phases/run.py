@@ -14,11 +14,12 @@ from corp.errors import Cancelled, RunChanged, ScoresUnusable
 from population.publish import publish_json
 
 if TYPE_CHECKING:
-    from corp.preflight import Prepared
     from population.engines.torch import TorchEngine
     from population.proposal import Candidate
     from population.scoring import Progress, Switch, Table
     from population.store import ScoreStore
+
+    from corp.preflight import Prepared
 
 MIN_VALID = 0.98
 
@@ -52,7 +53,9 @@ class Run:
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise RunChanged(f"{path} is damaged: {error}", hint=f"remove it to repeat phase {name}") from None
+            raise RunChanged(
+                f"{path} is damaged: {error}", hint=f"remove it to repeat phase {name}"
+            ) from None
         assert isinstance(value, dict)
         return value
 
