@@ -22,7 +22,7 @@ _RENAME_NOREPLACE = 1
 def publish_bytes(path: Path, data: bytes) -> None:
     """Put `data` at `path`, replacing what is there in one step.
 
-    A reader, and a process that starts after a crash, sees the old content or the new, never a mixture. On any
+    A reader, and a process that starts after a crash, sees the old content or the new, never a mixture. On a
     failure the old content stays and the temporary file is removed; only a killed process leaves one behind,
     named ``.NAME.*.partial``.
 
