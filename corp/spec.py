@@ -123,7 +123,7 @@ def describe(error: ValidationError) -> str:
 
 
 def load_spec(path: Path) -> tuple[JobSpec, Path]:
-    """The spec in a YAML file, its task inline or named as ``task: FILE``, and the folder data paths start from.
+    """The spec in a YAML file (``task`` inline or a file name) and the folder its data paths start from.
 
     Raises:
         SpecInvalid: unreadable, malformed, or a wrong field.
