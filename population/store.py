@@ -12,16 +12,15 @@ import json
 import shutil
 import sqlite3
 import threading
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from population.block import Block, Row, pack, unpack
 from population.direction import Direction
 from population.errors import DiskFull, StoreMismatch
 
@@ -40,35 +39,7 @@ CREATE TABLE block (
     PRIMARY KEY (candidate, split, number)
 );
 """
-_COLUMNS = "candidate, split, number, size, score, valid, tokens, texts, seconds, checksum"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Block:
-    """What one candidate scored on one block of a split's prompts.
-
-    Attributes:
-        candidate: the candidate's key.
-        split: the split's name.
-        number: index of the block in the split, from 0.
-        values: the verifier's values, float64, shape (n,).
-        valid: whether the verifier could judge, bool, shape (n,).
-        tokens: generated tokens per prompt, int32, shape (n,).
-        texts: the completions.
-        seconds: time spent generating.
-    """
-
-    candidate: str
-    split: str
-    number: int
-    values: npt.NDArray[np.float64]
-    valid: npt.NDArray[np.bool_]
-    tokens: npt.NDArray[np.int32]
-    texts: tuple[str, ...]
-    seconds: float = 0.0
-
-    def __len__(self) -> int:
-        return len(self.texts)
+_COLUMNS = ", ".join(Row._fields)
 
 
 class ScoreStore:
@@ -137,10 +108,11 @@ class ScoreStore:
         Raises:
             DiskFull: no room; every block kept before stays readable.
         """
-        row = _packed(block)
-        marks = ", ".join("?" * len(row))
+        marks = ", ".join("?" * len(Row._fields))
         with self._transaction() as connection:
-            connection.execute(f"INSERT INTO block ({_COLUMNS}) VALUES ({marks}) ON CONFLICT DO NOTHING", row)
+            connection.execute(
+                f"INSERT INTO block ({_COLUMNS}) VALUES ({marks}) ON CONFLICT DO NOTHING", pack(block)
+            )
 
     def get(self, candidate: str, split: str, number: int) -> Block | None:
         """One block, or None where it was not scored yet.
@@ -195,34 +167,25 @@ class ScoreStore:
         for row in self._rows("ORDER BY candidate, split, number"):
             block = self._unpacked(row)
             total.update(_canonical([block.candidate, block.split, block.number, len(block)]).encode())
-            total.update(row[4] + row[5])
+            total.update(row.score + row.valid)
         return total.hexdigest()
 
     def _split(self, candidate: str, split: str) -> list[Block]:
         rows = self._rows("WHERE candidate = ? AND split = ? ORDER BY number", (candidate, split))
         return [self._unpacked(row) for row in rows]
 
-    def _rows(self, clause: str, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+    def _rows(self, clause: str, parameters: tuple[object, ...] = ()) -> list[Row]:
         with self._lock, _named(self.path):
-            return self._connection.execute(f"SELECT {_COLUMNS} FROM block {clause}", parameters).fetchall()
+            found = self._connection.execute(f"SELECT {_COLUMNS} FROM block {clause}", parameters)
+            return [Row(*row) for row in found]
 
-    def _unpacked(self, row: tuple[Any, ...]) -> Block:
-        candidate, split, number, _, score, valid, tokens, texts, seconds, checksum = row
-        if checksum != _checksum(row[:-2]):
+    def _unpacked(self, row: Row) -> Block:
+        if not row.intact:
             raise StoreMismatch(
-                f"{self.path}: block {number} of candidate {candidate}, split {split}, is damaged",
-                hint="restore the file from a copy, or start the run again in a new directory",
+                f"{self.path}: block {row.number} of candidate {row.candidate}, split {row.split}, is damaged",
+                hint=_RESTORE,
             )
-        return Block(
-            candidate,
-            split,
-            number,
-            np.frombuffer(score, "<f8").astype(np.float64),
-            np.frombuffer(valid, np.uint8).astype(bool),
-            np.frombuffer(tokens, "<i4").astype(np.int32),
-            tuple(json.loads(zlib.decompress(texts))),
-            seconds,
-        )
+        return unpack(row)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -315,32 +278,6 @@ def _compare(connection: sqlite3.Connection, path: Path, identity: str) -> None:
 
 def _pragma(connection: sqlite3.Connection, name: str) -> Any:
     return connection.execute(f"PRAGMA {name}").fetchone()[0]
-
-
-def _packed(block: Block) -> tuple[object, ...]:
-    n = len(block)
-    if not len(block.values) == len(block.valid) == len(block.tokens) == n:
-        raise ValueError(
-            f"block {block.number} of {block.candidate}: values, valid, tokens, texts differ in length"
-        )
-    row = (
-        block.candidate,
-        block.split,
-        block.number,
-        n,
-        np.asarray(block.values, "<f8").tobytes(),
-        np.asarray(block.valid, np.uint8).tobytes(),
-        np.asarray(block.tokens, "<i4").tobytes(),
-        zlib.compress(json.dumps(block.texts).encode()),
-    )
-    return (*row, block.seconds, _checksum(row))
-
-
-def _checksum(row: tuple[Any, ...]) -> int:
-    """CRC-32: quick_check sees a broken page but not a flipped bit inside a value."""
-    candidate, split, number, size, *blobs = row
-    names = _canonical([candidate, split, number, size]).encode()
-    return zlib.crc32(b"\0".join([names, *blobs]))
 
 
 def _canonical(value: object) -> str:
