@@ -38,7 +38,7 @@ jobs = sa.Table(
     sa.Column("lease_owner", sa.String),
     sa.Column("lease_until", sa.Float),
     sa.Column("attempt", sa.Integer, nullable=False),
-    # Workers lost since the job last got further, and how far that was: {phase: units done}.
+    # Workers lost since the job last got further, and how far that was: {phase and split: prompts done}.
     sa.Column("losses", sa.Integer, nullable=False),
     sa.Column("reached", sa.JSON, nullable=False),
 )

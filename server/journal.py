@@ -89,9 +89,9 @@ class Journal:
             values |= {"progress": dict(data)}
         query = sa.select(jobs.c.reached).where(self._lease.fence())
         reached = dict(connection.execute(query).scalar_one_or_none() or {})
-        step = _step(kind, data)
-        if step > reached.get(phase, -1):
-            values |= {"reached": {**reached, phase: step}, "losses": 0}
+        mark, step = f"{phase} {data.get('split', '')}".strip(), _step(kind, data)
+        if step > reached.get(mark, -1):
+            values |= {"reached": {**reached, mark: step}, "losses": 0}
         return values
 
 
