@@ -34,7 +34,8 @@ class Cloud:
     @cached_property
     def mean(self) -> Vector:
         """The weighted mean, one coordinate per axis."""
-        return np.bincount(self.axis, self.weights * self.sigmas)
+        mean: Vector = np.bincount(self.axis, self.weights * self.sigmas).astype(np.float64)
+        return mean
 
     @property
     def norm(self) -> float:

@@ -34,8 +34,11 @@ class Proposal:
 class Operator(Protocol):
     """Turns a scored population into directions."""
 
-    name: str
-    summary: str
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def summary(self) -> str: ...
 
     def propose(
         self, rewards: Numbers, candidates: Sequence[Candidate], q: Sequence[float], beta: Sequence[float]
@@ -92,5 +95,5 @@ def _component(candidate: Candidate) -> Component:
             f"candidate {candidate.key} is not a single perturbation",
             hint="leave out the base and merged directions",
         )
-    (only,) = direction.components
-    return Component(only.seed, only.amplitude * direction.step)
+    ((seed, amplitude),) = direction.coefficients().items()
+    return Component(seed, amplitude)

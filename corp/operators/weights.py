@@ -88,7 +88,7 @@ def corp_weights(
         raise OperatorInvalid(f"{len(axes)} axes for {len(r)} members")
     elite = np.flatnonzero(r >= np.quantile(r, q))
     r, sigma = r[elite], sigma[elite]
-    axis = _numbered(elite if axes is None else [axes[index] for index in elite])
+    axis = _numbered(elite.tolist() if axes is None else [axes[index] for index in elite.tolist()])
 
     first = Cloud(_softmax(beta * r), sigma, axis)
     alignment = _z_scores(first.alignment, 1.0)
@@ -121,7 +121,7 @@ def checked(rewards: Numbers, sigmas: Numbers) -> tuple[Vector, Vector]:
     return r, sigma
 
 
-def _numbered(labels: Sequence[Hashable] | Indices) -> Indices:
+def _numbered(labels: Sequence[Hashable]) -> Indices:
     numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     return np.array([numbers[label] for label in labels], np.intp)
 
