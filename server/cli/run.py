@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 HELP = """Run the job in SPEC, a YAML file; see docs/spec.md for its fields.
 
-    Prints progress to stderr and the verdict to stdout. A run that was interrupted, or killed, continues where
-    it stopped when the same command is given again. The exit code is 0 for a finished job, whether it found an
-    improvement or not.
+    Prints progress to stderr and the verdict to stdout. A run that was interrupted, or killed, continues
+    where it stopped when the same command is given again. The exit code is 0 for a finished job, whether it
+    found an improvement or not.
 
     Example: corp run examples/larger.yaml --set model=/models/SmolLM2-135M-Instruct
     """
