@@ -1,0 +1,115 @@
+"""The part that every kind of verifier shares: parameters, limits and the conversion of failures."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from verify.verdict import Fault, Item, Verdict
+
+Components = Mapping[str, float]
+
+
+class Ungradable(Exception):
+    """Raised inside a kind when no score can be given; becomes a verdict that is not valid."""
+
+    def __init__(self, fault: Fault, detail: str) -> None:
+        super().__init__(detail)
+        self.fault = fault
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    value: float
+    components: Components = field(default_factory=dict)
+
+
+def graded(right: bool, **components: bool) -> Grade:
+    """A pass or fail with its parts."""
+    return Grade(float(right), {name: float(part) for name, part in components.items()})
+
+
+class Kind(BaseModel):
+    """A verifier: its parameters are the model's fields, `grade` is what it does.
+
+    Parameters are strict: `"1"` is no number and `1` is no boolean.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    kind: ClassVar[str]
+
+    max_chars: int = Field(
+        default=32_768, ge=1, le=1_000_000, description="characters of a completion that are read"
+    )
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", by_alias=True)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return ()
+
+    def grade(self, item: Item, completion: str) -> Grade:
+        raise NotImplementedError
+
+    def oracle(self, item: Item) -> str | None:
+        answer = item.get("answer")
+        return None if answer is None else str(answer)
+
+    def close(self) -> None:
+        """Ends what the verifier started; most start nothing."""
+
+    def __call__(self, item: Item, completion: str) -> Verdict:
+        started = time.perf_counter()
+        grade, error, detail = self._attempt(item, completion)
+        return Verdict(
+            value=grade.value,
+            valid=error is None,
+            components=grade.components,
+            error=error,
+            latency_ms=(time.perf_counter() - started) * 1e3,
+            detail=detail,
+        )
+
+    def _attempt(self, item: Item, completion: object) -> tuple[Grade, str | None, str]:
+        try:
+            if not isinstance(completion, str):
+                raise Ungradable(Fault.COMPLETION, f"the completion is {type(completion).__name__}, not text")
+            grade = self.grade(item, completion[: self.max_chars])
+            if not all(map(math.isfinite, (grade.value, *grade.components.values()))):
+                raise Ungradable(Fault.NOT_FINITE, f"the score came out as {grade.value}")
+            return grade, None, ""
+        except Ungradable as fault:
+            return Grade(0.0), fault.fault.value, str(fault)
+        except Exception as error:  # the contract: a verifier's failure is never a silent 0
+            return Grade(0.0), Fault.EXCEPTION.value, f"{type(error).__name__}: {error}"
+
+
+def read(item: Item, name: str) -> Any:
+    """The item's field, which must be there and not null."""
+    value = item.get(name)
+    if value is None:
+        raise Ungradable(Fault.ITEM_FIELD, f"the item has no field {name!r}")
+    return value
+
+
+def read_text(item: Item, name: str) -> str:
+    """The item's field as text: a string that is not blank, or a number or boolean as Python prints it."""
+    value = read(item, name)
+    if not isinstance(value, str | int | float) or not str(value).strip():
+        raise Ungradable(
+            Fault.ITEM_VALUE, f"the item's {name!r} is {describe(value)}, not a text to compare with"
+        )
+    return str(value)
+
+
+def describe(value: object) -> str:
+    """A value for an error message: short, on one line."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,76 @@
+"""`regex`: a Python regular expression, matched where it can be killed."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Literal
+
+from pydantic import Field, PrivateAttr, field_validator
+
+from verify.child import Child
+from verify.kinds.kind import Grade, Kind, Ungradable, describe, graded, read
+from verify.verdict import Fault, Item
+
+MAX_PATTERN = 10_000
+
+
+class Regex(Kind):
+    """Passes when the pattern is found (`search`) or is the whole completion (`full`).
+
+    Matching happens in a child process that is stopped after `timeout` CPU seconds; the verdict is then not
+    valid, with error `timeout`. Inline flags such as `(?i)` work.
+    """
+
+    kind: ClassVar[str] = "regex"
+
+    pattern: str | None = Field(
+        default=None, max_length=MAX_PATTERN, description="the expression; default: each item's own"
+    )
+    field: str = Field(
+        default="pattern", description="item field with the expression, when `pattern` is not given"
+    )
+    mode: Literal["search", "full"] = Field(default="search", description="find it anywhere, or match all")
+    strip: bool = Field(default=True, description="ignore white space around the completion")
+    timeout: float = Field(default=1.0, gt=0, le=60, description="CPU seconds per match")
+    _child: Child = PrivateAttr(default_factory=Child)
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, pattern: str | None) -> str | None:
+        return None if pattern is None else check_pattern(pattern)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return (self.field,) if self.pattern is None else ()
+
+    def grade(self, item: Item, completion: str) -> Grade:
+        text = completion.strip() if self.strip else completion
+        question = {"ask": "regex", "pattern": self._wanted(item), "text": text, "full": self.mode == "full"}
+        answer = self._child.ask(question, self.timeout)
+        if "bad" in answer:
+            raise Ungradable(Fault.ITEM_VALUE, answer["bad"])
+        return graded(answer["passed"])
+
+    def close(self) -> None:
+        self._child.close()
+
+    def _wanted(self, item: Item) -> str:
+        pattern = self.pattern if self.pattern is not None else read(item, self.field)
+        if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN:
+            raise Ungradable(
+                Fault.ITEM_VALUE, f"the item's {self.field!r} is no pattern: {describe(pattern)}"
+            )
+        return pattern
+
+
+def check_pattern(pattern: str) -> str:
+    """The pattern, if it compiles.
+
+    Raises:
+        ValueError: it does not, with the position of the fault.
+    """
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    return pattern

@@ -1,0 +1,183 @@
+"""A task: rows in four disjoint splits, how to ask, how to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+
+from verify.data import SPLITS, DataSpec, GeneratorSource, RowsSource, SplitSources
+from verify.errors import TaskInvalid
+from verify.prompt import Message, PromptSpec
+from verify.registry import verifier
+from verify.splits import Splitter
+from verify.strict_json import canonical
+from verify.validation import Validation, validate
+from verify.verdict import Item, Verdict, Verifier
+
+__all__ = ["SPLITS", "SplitCounts", "Task", "TaskSpec", "load_task", "parse_task"]
+
+# Raised whenever a verifier or the prompt's rendering changes what it gives for the same input:
+# stored scores of older code then belong to another task.
+SCORING_VERSION = 1
+
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class SplitCounts(BaseModel):
+    """Rows per split: candidates are scored on support, steps sized on select; gate and test are held out."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    support: Count
+    select: Count
+    gate: Count
+    test: Count
+
+
+class TaskSpec(BaseModel):
+    """What a task file or an API object says."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*$")
+    data: DataSpec
+    prompt: PromptSpec
+    verifier: dict[str, JsonValue] = Field(description="kind and its parameters")
+    splits: SplitCounts
+    seed: int = Field(default=0, ge=0, lt=2**63, description="of the shuffle that deals rows to splits")
+    max_new_tokens: int = Field(default=64, ge=1, le=32_768, description="longest completion in tokens")
+    stop: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+        default=(), max_length=16, description="strings that end a completion"
+    )
+    pass_threshold: float = Field(
+        default=1.0, allow_inf_nan=False, description="a completion succeeds from this value on"
+    )
+
+    @field_validator("verifier")
+    @classmethod
+    def _known(cls, params: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        """Raises VerifierUnknown and VerifierInvalid as they are: they say more than a field error would."""
+        if not isinstance(params.get("kind"), str):
+            raise ValueError("needs a kind, for example {kind: exact}")
+        _verifier(params).close()
+        return params
+
+    @field_validator("data")
+    @classmethod
+    def _generates(cls, data: DataSpec) -> DataSpec:
+        """Raises TaskInvalid for a generator's unknown name or parameters."""
+        sources = [getattr(data, name) for name in SPLITS] if isinstance(data, SplitSources) else [data]
+        for source in sources:
+            if isinstance(source, GeneratorSource):
+                source.family()
+        return data
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task whose rows have been read, dealt to splits and found disjoint."""
+
+    name: str
+    splits: Mapping[str, tuple[Item, ...]]
+    verifier: Verifier
+    max_new_tokens: int
+    stop: tuple[str, ...]
+    pass_threshold: float
+    digest: str
+    """SHA-256 over all that can change a score: rows in order, prompt, verifier, limits, pass mark."""
+    spec: TaskSpec
+
+    def messages(self, item: Item) -> list[Message]:
+        """The conversation that asks for this item."""
+        return self.spec.prompt.messages(item)
+
+    def succeeds(self, verdict: Verdict) -> bool:
+        """Whether a completion counts as a success; a verdict that is not valid never does."""
+        return verdict.valid and verdict.value >= self.pass_threshold
+
+    def check(self) -> Validation:
+        """Tries the verifier on the task's own rows.
+
+        Raises:
+            VerifierRejected: it cannot judge them.
+        """
+        return validate(self.verifier, self.splits)
+
+    def inline(self) -> TaskSpec:
+        """A spec with these very rows written into it: loads to the same digest without any file."""
+        sources = {name: RowsSource(rows=tuple(map(dict, items))) for name, items in self.splits.items()}
+        return self.spec.model_copy(update={"data": SplitSources(**sources)})
+
+    def close(self) -> None:
+        """Ends the verifier's helpers."""
+        self.verifier.close()
+
+
+def load_task(spec: TaskSpec, folder: Path) -> Task:
+    """Reads the data, deals them to the splits and makes the verifier.
+
+    Args:
+        folder: what relative JSONL paths are relative to.
+
+    Raises:
+        DataUnusable: data missing, malformed or without the template's fields.
+        TooFewRows: fewer distinct rows than the splits ask for.
+        SplitOverlap: two splits' sources hold the same content.
+    """
+    judge = _verifier(spec.verifier)
+    splitter = Splitter(spec.prompt, judge.fields, seed=spec.seed, folder=folder)
+    counts = spec.splits.model_dump()
+    if isinstance(spec.data, SplitSources):
+        splits = splitter.separate({name: getattr(spec.data, name) for name in SPLITS}, counts)
+    else:
+        splits = splitter.shared(spec.data, counts)
+    return Task(
+        name=spec.name,
+        splits=splits,
+        verifier=judge,
+        max_new_tokens=spec.max_new_tokens,
+        stop=spec.stop,
+        pass_threshold=spec.pass_threshold,
+        digest=_digest(spec, splits, judge),
+        spec=spec,
+    )
+
+
+def parse_task(data: object, where: str = "task") -> TaskSpec:
+    """A validated spec from plain data.
+
+    Args:
+        data: what YAML or JSON gave.
+        where: what to call it in an error, for example the file's name.
+
+    Raises:
+        TaskInvalid: with every wrong field and why.
+        VerifierUnknown, VerifierInvalid: the verifier's kind or parameters.
+    """
+    try:
+        return TaskSpec.model_validate(data)
+    except ValidationError as error:
+        rows = [f"{'.'.join(map(str, row['loc'])) or 'task'}: {row['msg']}" for row in error.errors()]
+        raise TaskInvalid(f"{where}: {'; '.join(rows)}", hint="docs/tasks.md describes the fields") from None
+
+
+def _verifier(params: Mapping[str, Any]) -> Verifier:
+    return verifier(params["kind"], **{name: value for name, value in params.items() if name != "kind"})
+
+
+def _digest(spec: TaskSpec, splits: Mapping[str, tuple[Item, ...]], judge: Verifier) -> str:
+    content = {
+        "scoring": SCORING_VERSION,
+        "splits": {name: list(items) for name, items in splits.items()},
+        "prompt": spec.prompt.model_dump(mode="json"),
+        "verifier": {"kind": judge.kind, **judge.params},
+        "max_new_tokens": spec.max_new_tokens,
+        "stop": list(spec.stop),
+        "pass_threshold": spec.pass_threshold,
+    }
+    return sha256(canonical(content)).hexdigest()
