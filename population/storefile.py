@@ -53,7 +53,7 @@ def named(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        if code == sqlite3.SQLITE_FULL or (code in _IO and shutil.disk_usage(path.parent).free < 1 << 16):
+        if code == sqlite3.SQLITE_FULL or (code in _IO and _no_room(path.parent)):
             raise DiskFull(
                 f"{path}: no room on the disk for another block of scores",
                 hint="free some space and resume; every score kept before is safe",
@@ -61,6 +61,14 @@ def named(path: Path) -> Iterator[None]:
         raise StoreMismatch(
             f"{path} {_PROBLEMS.get(code, f'cannot be used: {error}')}", hint=RESTORE
         ) from None
+
+
+def _no_room(folder: Path) -> bool:
+    """Whether an input/output error is better explained by a full disk: the log's index grows by 32 KiB."""
+    try:
+        return shutil.disk_usage(folder).free < 1 << 16
+    except OSError:
+        return False
 
 
 _IO = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
