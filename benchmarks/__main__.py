@@ -12,9 +12,7 @@ NAMES = ("noise", "sweep", "generation", "memory", "export")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*NAMES, []], help="which ones; default all")
-    parser.add_argument(
-        "--model", type=Path, required=True, help="checkpoint directory of SmolLM2-135M-Instruct"
-    )
+    parser.add_argument("--model", type=Path, required=True, help="directory of SmolLM2-135M-Instruct")
     arguments = parser.parse_args()
     for name in arguments.names or NAMES:
         print(f"\n== {name} ==", flush=True)

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from verify.task import Task, load_task
 
 from corp.errors import DiskFull, OutputUnusable, RunChanged
 from corp.lock import LOCK
-from corp.operators import check_operators
+from corp.operators import operator
 from corp.spec import JobSpec
 from population.publish import publish_json
 
@@ -55,7 +55,7 @@ class Prepared:
         return sum(self.checkpoint.tensors[name].size for name in names)
 
 
-def prepare(spec: JobSpec, folder: Path) -> Prepared:
+def assemble(spec: JobSpec, folder: Path) -> Prepared:
     """Find and check model, task, population and operators; no model is loaded.
 
     Args:
@@ -66,7 +66,6 @@ def prepare(spec: JobSpec, folder: Path) -> Prepared:
         CorpError: the first thing that is wrong.
     """
     checkpoint = Checkpoint.open(resolve(spec.model, spec.revision))
-    task = load_task(spec.task, folder)
     law = Law(
         kind="full" if spec.population.rank is None else "lowrank",
         rank=spec.population.rank,
@@ -75,8 +74,10 @@ def prepare(spec: JobSpec, folder: Path) -> Prepared:
     )
     select(checkpoint.tensors, law.scope)
     population = isotropic(spec.population.size, spec.population.sigmas, spec.population.seed, law)
-    check_operators(spec.consolidate.operators)
-    return Prepared(spec, task, checkpoint, law, population, task.check())
+    for name in spec.consolidate.operators:
+        operator(name)
+    task = load_task(spec.task, folder)
+    return Prepared(spec, task, checkpoint, law, population, asdict(task.check()))
 
 
 def claim(target: Path) -> None:

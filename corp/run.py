@@ -22,14 +22,23 @@ from corp.phases.export import export_phase
 from corp.phases.gate import gate_phase
 from corp.phases.run import Run
 from corp.phases.search import search_phase
-from corp.preflight import Prepared, claim, open_run, prepare
+from corp.preflight import assemble, claim, open_run
 from corp.report import build_report
 from corp.spec import JobSpec
 from population.errors import ScoringStopped
 
-__all__ = ["PHASES", "Emit", "Prepared", "execute", "prepare"]
+__all__ = ["PHASES", "Emit", "execute", "prepare"]
 
 Emit = Callable[[str, Mapping[str, object]], None]
+
+
+def prepare(spec: JobSpec, folder: Path) -> None:
+    """Everything that can be refused without loading the model, for a caller that will run the job later.
+
+    Raises:
+        CorpError: the first thing that is wrong.
+    """
+    assemble(spec, folder).task.close()
 
 
 def execute(
@@ -48,7 +57,7 @@ def execute(
         Cancelled: ``cancelled`` returned true; what was scored is kept.
         CorpError: anything else that the user can put right.
     """
-    prepared = prepare(spec, folder)
+    prepared = assemble(spec, folder)
     claim(target)
     with locked(target):
         run = Run(prepared=open_run(prepared, target), target=target, emit=emit, cancelled=cancelled)

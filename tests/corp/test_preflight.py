@@ -1,0 +1,122 @@
+"""Bad input is refused by name before any model is loaded, and nothing is written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corp.errors import DiskFull, OperatorInvalid, SpecInvalid
+from corp.preflight import assemble, claim, open_run
+from corp.run import prepare
+from corp.spec import load_spec, parse
+from population.errors import DirectionInvalid, ModelMissing, ModelUnsupported, PopulationInvalid
+from tests.corp.jobs import pocket_job, pocket_spec
+from verify.errors import (
+    CorpError,
+    DataUnusable,
+    SplitOverlap,
+    TooFewRows,
+    VerifierRejected,
+    VerifierUnknown,
+)
+
+
+def refused(job: dict[str, Any], folder: Path) -> str:
+    with pytest.raises(CorpError) as caught:
+        prepare(parse(job, "job"), folder)
+    assert not list(folder.iterdir()), "a refused job must leave nothing behind"
+    return type(caught.value).__name__
+
+
+def test_missing_model(tmp_path: Path) -> None:
+    with pytest.raises(ModelMissing, match="nowhere"):
+        prepare(pocket_spec(tmp_path / "nowhere"), tmp_path)
+
+
+@pytest.mark.parametrize("change", ["auto_map", "quantization_config"])
+def test_models_we_must_not_run(pocket: Path, tmp_path: Path, change: str) -> None:
+    model = shutil.copytree(pocket, tmp_path / "model")
+    config = json.loads((model / "config.json").read_text())
+    value = {"AutoModelForCausalLM": "code.Model"} if change == "auto_map" else {"quant_method": "awq"}
+    (model / "config.json").write_text(json.dumps(config | {change: value}))
+    with pytest.raises(ModelUnsupported):
+        prepare(pocket_spec(model), tmp_path)
+
+
+def task(pocket: Path, **changes: Any) -> dict[str, Any]:
+    return {**pocket_job(pocket), "task": {**pocket_job(pocket)["task"], **changes}}
+
+
+SMALL = {"support": 2, "select": 2, "gate": 2, "test": 2}
+ROWS = [{"question": f"{i}+1=", "answer": str(i + 1)} for i in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"verifier": {"kind": "exakt"}}, VerifierUnknown),
+        ({"verifier": {"kind": "exact", "field": "absent"}}, VerifierRejected),
+        ({"data": {"rows": []}, "splits": SMALL}, DataUnusable),
+        ({"data": {"rows": ROWS[:7]}, "splits": SMALL}, TooFewRows),
+        ({"data": {"rows": [{"q": 1}] * 8}, "splits": SMALL}, DataUnusable),
+        ({"data": {"path": "absent.jsonl"}}, DataUnusable),
+        (
+            {"data": {name: {"rows": ROWS[i : i + 2]} for i, name in enumerate(SMALL)}, "splits": SMALL},
+            SplitOverlap,
+        ),
+    ],
+)
+def test_tasks_that_cannot_be_scored(
+    pocket: Path, tmp_path: Path, changes: dict[str, Any], error: type[CorpError]
+) -> None:
+    assert refused(task(pocket, **changes), tmp_path) == error.__name__
+
+
+@pytest.mark.parametrize(
+    ("section", "values", "error"),
+    [
+        ("population", {"size": 1}, SpecInvalid),
+        ("population", {"sigmas": [0.01, 0.0]}, SpecInvalid),
+        ("population", {"sigmas": [0.01, -1.0]}, SpecInvalid),
+        ("population", {"sigmas": []}, SpecInvalid),
+        ("population", {"sigmas": [float("nan")]}, SpecInvalid),
+        ("population", {"size": 2, "sigmas": [0.1, 0.2, 0.3]}, PopulationInvalid),
+        ("population", {"scope": ["no.such.tensor"]}, DirectionInvalid),
+        ("consolidate", {"operators": ["ties"]}, OperatorInvalid),
+        ("consolidate", {"q": [1.0]}, SpecInvalid),
+        ("engine", {"device": "tpu"}, SpecInvalid),
+        ("populations", {"size": 4}, SpecInvalid),
+    ],
+)
+def test_searches_that_make_no_sense(
+    pocket: Path, tmp_path: Path, section: str, values: dict[str, Any], error: type[CorpError]
+) -> None:
+    assert refused({**pocket_job(pocket), section: values}, tmp_path) == error.__name__
+
+
+def test_spec_file_that_is_not_yaml(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text("model: [unclosed")
+    with pytest.raises(SpecInvalid, match=r"job\.yaml is not valid YAML"):
+        load_spec(tmp_path / "job.yaml")
+
+
+def test_error_names_field_but_not_its_value(tmp_path: Path) -> None:
+    with pytest.raises(SpecInvalid, match=r"engine\.device") as caught:
+        parse({"model": "m", "task": {}, "engine": {"device": "hunter2"}}, "job")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_too_little_disk_is_named_before_work(
+    pocket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 1000, 1000))
+    prepared = assemble(pocket_spec(pocket), tmp_path)
+    claim(tmp_path / "run")
+    with pytest.raises(DiskFull, match="needs"):
+        open_run(prepared, tmp_path / "run")
