@@ -234,6 +234,13 @@ def test_settings_that_give_one_direction_are_one_proposal():
     assert len(OPERATORS["corp"].propose(rewards, candidates, (0.5, 0.9), (1, 5))) == 3
 
 
+def test_settings_that_are_nearly_alike_stay_apart():
+    rewards, candidates = scored()
+    propose = OPERATORS["reward_mean"].propose
+    assert len(propose(rewards, candidates, (0.5,), (1, 1 + 1e-6))) == 2
+    assert len(propose(rewards, candidates, (0.5,), (1, 1 + 1e-15))) == 1
+
+
 def test_best_single_takes_the_first_of_equals_at_its_own_sigma():
     _, candidates = scored(6)
     (proposal,) = OPERATORS["top1"].propose([0.1, 0.2, 0.9, 0.9, 0.1, 0.0], candidates, QS, BETAS)
