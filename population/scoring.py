@@ -24,6 +24,8 @@ from population.store import ScoreStore
 from population.table import Table
 from verify.task import Task
 
+__all__ = ["IN_FLIGHT", "Progress", "Switch", "Table", "score"]
+
 # Blocks generated but not yet durable. More would only hide a verifier that is slower than the model.
 IN_FLIGHT = 2
 
