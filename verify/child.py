@@ -27,7 +27,7 @@ from verify.verdict import Fault
 
 _SCRIPT = Path(__file__).with_name("child_main.py")
 _START_SECONDS = 60.0  # a fresh interpreter takes 0.02 to 0.3 s; a machine that swaps takes longer
-_WALL_FACTOR = 20  # wall seconds allowed per CPU second: as many busy processes may share a core
+_WALL_FACTOR = 10  # wall seconds allowed per CPU second: as many busy processes may share a core
 
 Pipes = subprocess.Popen[bytes]
 
@@ -74,7 +74,11 @@ class Child:
         if process is None:
             return b""
         deadline = time.monotonic() + _WALL_FACTOR * timeout
-        reply = _converse(process, line, deadline)
+        try:
+            reply = _converse(process, line, deadline)
+        except BaseException:  # Ctrl-C: the reply still to come must not answer the next question
+            self._end()
+            raise
         if reply:
             return reply
         late = time.monotonic() >= deadline

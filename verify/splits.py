@@ -55,7 +55,7 @@ class Splitter:
         """All splits cut from one source.
 
         Raises:
-            DataUnusable: unreadable data, a row without the template's fields, rows that contradict each other.
+            DataUnusable: unreadable data, a row without the template's fields, rows that contradict.
             TooFewRows: fewer distinct rows than the splits ask for.
         """
         asked = " + ".join(f"{name} {counts[name]}" for name in SPLITS)

@@ -35,6 +35,7 @@ def validate(verifier: Verifier, splits: Mapping[str, tuple[Item, ...]]) -> Vali
     Raises:
         VerifierRejected: no verdict at all was valid, or a row lacks what the verifier reads from it.
     """
+    _refuse_missing_fields(verifier, splits)
     trials = list(_trials(verifier, splits))
     errors = Counter(verdict.error for _, _, verdict in trials if verdict.error is not None)
     _refuse_bad_rows(verifier, trials)
@@ -75,13 +76,27 @@ def _oracle(verifier: Verifier, item: Item) -> str | None:
         return None
 
 
+def _refuse_missing_fields(verifier: Verifier, splits: Mapping[str, tuple[Item, ...]]) -> None:
+    """Over all rows: this needs no trial."""
+    for split, items in splits.items():
+        for number, item in enumerate(items):
+            for name in verifier.fields:
+                if item.get(name) is None:
+                    raise _rejected(verifier, f"{split} row {number}", f"the item has no field {name!r}")
+
+
 def _refuse_bad_rows(verifier: Verifier, trials: list[Trial]) -> None:
     for where, _, verdict in trials:
         if verdict.error in _DATA_FAULTS:
-            raise VerifierRejected(
-                f"{where} cannot be judged by verifier {verifier.kind}: {verdict.detail}",
-                hint=f"{verifier.kind} reads {' and '.join(verifier.fields) or 'no field'} of every row",
-            )
+            raise _rejected(verifier, where, verdict.detail)
+
+
+def _rejected(verifier: Verifier, where: str, detail: str) -> VerifierRejected:
+    fields = " and ".join(verifier.fields) or "no field"
+    return VerifierRejected(
+        f"{where} cannot be judged by verifier {verifier.kind}: {detail}",
+        hint=f"{verifier.kind} reads {fields} of every row",
+    )
 
 
 def _mean(values: list[float]) -> float:

@@ -12,7 +12,6 @@ from pydantic import Field, PrivateAttr, field_validator
 
 from verify.child import Child
 from verify.kinds.kind import Grade, Kind, Ungradable, describe, graded, read
-from verify.kinds.regex import check_pattern
 from verify.strict_json import canonical, loads, same
 from verify.verdict import Fault, Item
 
@@ -117,8 +116,6 @@ def check_schema(schema: object) -> None:
     for key, value in _members(schema):
         if key in ("$ref", "$dynamicRef", "$recursiveRef") and not value.startswith("#"):
             raise ValueError(f"{key} {describe(value)} leaves the schema; put the definition under $defs")
-        if key == "pattern":
-            check_pattern(value)
 
 
 def _check_draft(schema: dict[str, Any]) -> None:

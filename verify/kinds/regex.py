@@ -37,7 +37,11 @@ class Regex(Kind):
     @field_validator("pattern")
     @classmethod
     def _compiles(cls, pattern: str | None) -> str | None:
-        return None if pattern is None else check_pattern(pattern)
+        try:
+            re.compile(pattern or "")
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ValueError(f"not a regular expression: {error}") from None
+        return pattern
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -61,16 +65,3 @@ class Regex(Kind):
                 Fault.ITEM_VALUE, f"the item's {self.field!r} is no pattern: {describe(pattern)}"
             )
         return pattern
-
-
-def check_pattern(pattern: str) -> str:
-    """The pattern, if it compiles.
-
-    Raises:
-        ValueError: it does not, with the position of the fault.
-    """
-    try:
-        re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"not a regular expression: {error}") from None
-    return pattern
