@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -62,37 +62,42 @@ def decide(base: Outcomes, candidate: Outcomes, *, looks: int = 1, alpha: float 
         GateInvalid: lengths differ, no prompts, a value other than 0 or 1, looks < 1, alpha out of range.
     """
     before, after = _outcomes(base, "base"), _outcomes(candidate, "candidate")
-    if len(before) != len(after):
-        raise GateInvalid(
-            f"base has {len(before)} prompts, the candidate {len(after)}", hint="score both on the same"
-        )
-    if looks < 1 or looks != int(looks):
-        raise GateInvalid(f"looks = {looks} is not a count of at least 1")
-    if not 0 < alpha < 1:
-        raise GateInvalid(f"alpha = {alpha} is not a level in (0, 1)")
+    _check(len(before), len(after), looks, alpha)
     n, level = len(before), alpha / looks
     fixes, regressions = int(np.sum(~before & after)), int(np.sum(before & ~after))
     p_value = mcnemar(fixes, regressions)
-    accepted = fixes > regressions and p_value <= level
-    interval = _interval(fixes, regressions, n, level, p_value <= level)
-    right = int(before.sum()), int(after.sum())
-    return Decision(
-        accepted=accepted,
+    decision = Decision(
+        accepted=fixes > regressions and p_value <= level,
         gain=(fixes - regressions) / n,
-        interval=interval,
+        interval=_interval(fixes, regressions, n, level, p_value <= level),
         p_value=p_value,
         level=level,
         fixes=fixes,
         regressions=regressions,
         n=n,
-        base=right[0] / n,
-        candidate=right[1] / n,
-        reason=_reason(accepted, right, n, fixes, regressions, interval, p_value, level),
+        base=float(before.mean()),
+        candidate=float(after.mean()),
+        reason="",
     )
+    return replace(decision, reason=_reason(decision))
+
+
+def _check(base: int, candidate: int, looks: int, alpha: float) -> None:
+    if base != candidate:
+        raise GateInvalid(
+            f"base has {base} prompts, the candidate {candidate}", hint="score both on the same"
+        )
+    if not isinstance(looks, int | np.integer) or looks < 1:
+        raise GateInvalid(f"looks = {looks} is not a count of at least 1")
+    if not 0 < alpha < 1:
+        raise GateInvalid(f"alpha = {alpha} is not a level in (0, 1)")
 
 
 def _outcomes(values: Outcomes, name: str) -> npt.NDArray[np.bool_]:
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of unequal length
+        raise GateInvalid(f"{name} must be one outcome per prompt, not nested lists") from None
     if array.ndim != 1 or array.size == 0:
         raise GateInvalid(f"{name} must be one outcome per prompt, not an array of shape {array.shape}")
     if array.dtype.kind not in "biuf" or not ((array == 0) | (array == 1)).all():
@@ -120,28 +125,22 @@ def _interval(fixes: int, regressions: int, n: int, level: float, rejected: bool
     return low, high
 
 
-def _reason(
-    accepted: bool,
-    right: tuple[int, int],
-    n: int,
-    fixes: int,
-    regressions: int,
-    interval: tuple[float, float],
-    p_value: float,
-    level: float,
-) -> str:
-    gain, low, high = (100 * value for value in ((fixes - regressions) / n, *interval))
+def _reason(decision: Decision) -> str:
+    """The decision with its numbers, for people."""
+    base, candidate = (round(share * decision.n) for share in (decision.base, decision.candidate))
+    gain, low, high = (100 * value for value in (decision.gain, *decision.interval))
+    sign = "<=" if decision.p_value <= decision.level else ">"
     numbers = (
-        f"{right[1]} of {n} right against {right[0]} for the base, {gain:+.1f} points"
-        f" ({100 * (1 - level):.4g} % interval {low:+.1f} to {high:+.1f});"
-        f" {_count(fixes, 'fix', 'es')}, {_count(regressions, 'regression', 's')},"
-        f" exact McNemar p = {p_value:.2g} {'<=' if p_value <= level else '>'} {level:.2g}"
+        f"{candidate} of {decision.n} right against {base} for the base, {gain:+.1f} points"
+        f" ({100 * (1 - decision.level):.4g} % interval {low:+.1f} to {high:+.1f});"
+        f" {_count(decision.fixes, 'fix', 'es')}, {_count(decision.regressions, 'regression', 's')},"
+        f" exact McNemar p = {decision.p_value:.2g} {sign} {decision.level:.2g}"
     )
-    if accepted:
+    if decision.accepted:
         return f"Accepted: {numbers}."
-    if fixes + regressions == 0:
-        return f"Abstained, the candidate answers no prompt differently: {numbers}."
-    if fixes <= regressions:
+    if decision.fixes + decision.regressions == 0:
+        return f"Abstained, the candidate gets the same prompts right: {numbers}."
+    if decision.fixes <= decision.regressions:
         return f"Abstained, the candidate is not better: {numbers}."
     return f"Abstained, the gain may be luck: {numbers}."
 
