@@ -82,7 +82,7 @@ def decide(base: Outcomes, candidate: Outcomes, *, looks: int = 1, alpha: float 
     return replace(decision, reason=_reason(decision))
 
 
-def _check(base: int, candidate: int, looks: int, alpha: float) -> None:
+def _check(base: int, candidate: int, looks: object, alpha: float) -> None:
     if base != candidate:
         raise GateInvalid(
             f"base has {base} prompts, the candidate {candidate}", hint="score both on the same"
