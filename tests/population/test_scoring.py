@@ -419,3 +419,35 @@ def test_a_search_killed_at_any_moment_resumes_to_the_same_table(task, tmp_path)
         score(engine, task, "support", candidates(40), store, block_size=2)
         assert len(engine.calls("generate")) == (420 - stored) // 2
         assert store.digest() == digest
+
+
+def test_a_real_engine_resumes_to_the_same_table(pocket, tmp_path):
+    from population.checkpoint import Checkpoint
+    from population.engines.torch import TorchEngine
+
+    spec = {
+        "name": "addition",
+        "data": {"generator": "addition", "seed": 0},
+        "prompt": {"user": "{question}"},
+        "verifier": {"kind": "exact"},
+        "splits": {**COUNTS, "support": 40},
+        "max_new_tokens": 4,
+    }
+    task = load_task(TaskSpec.model_validate(spec), Path())
+    scored = (BASE, null_candidate(LAW), *isotropic(3, (0.02,), 1, LAW))
+    tables, digests = [], []
+    for name, stops in (("whole", ()), ("cut", (3, 4, 5))):
+        engine = TorchEngine(Checkpoint.open(pocket), batch_size=16, threads=1)
+        with ScoreStore.open(tmp_path / name, dict(engine.identity)) as store:
+            for after in stops:
+                with pytest.raises(ScoringStopped):
+                    score(engine, task, "support", scored, store, block_size=16, cancelled=Stop(after))
+            tables.append(score(engine, task, "support", scored, store, block_size=16))
+            digests.append(store.digest())
+        engine.close()
+    assert digests[0] == digests[1]
+    values = tables[0].values
+    np.testing.assert_array_equal(values, tables[1].values)
+    np.testing.assert_array_equal(values[0], values[1])
+    assert len({row.tobytes() for row in values}) == 4
+    assert 0.2 < tables[0].rewards()[0] < 0.9
