@@ -81,9 +81,8 @@ class Checkpoint:
         if INDEX in names:
             _check_index(path, tensors)
         _check_weights(path, tensors)
-        duplicates = tuple(name for name in tensors if name in OUTPUT_HEADS) if _ties(config) else ()
-        if len(tensors) > len(duplicates):
-            tensors = {name: info for name, info in tensors.items() if name not in duplicates}
+        duplicates = _duplicates(config, tensors)
+        tensors = {name: info for name, info in tensors.items() if name not in duplicates}
         return cls(path, config, tensors, files, _storage(path, config, tensors), duplicates)
 
     def read(
@@ -300,14 +299,23 @@ def _storage(path: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor
     return str(declared)
 
 
-def _ties(config: Mapping[str, Any]) -> bool:
-    """Whether the output head is the input embedding.
+def _duplicates(config: Mapping[str, Any], tensors: Mapping[str, TensorInfo]) -> tuple[str, ...]:
+    """Output heads that are stored although the config ties them to the input embedding, also stored.
 
-    A config without the field takes its class's default, which only transformers knows. A head that is
-    then stored beside the embedding counts as a weight of its own; the engine, which has the class, finds
-    out when that is wrong and refuses.
+    A config without the field takes its class's default, which only transformers knows. A head stored
+    beside the embedding then counts as a weight of its own; the engine, which has the class, finds out
+    when that is wrong and refuses.
     """
-    return bool(config.get("tie_word_embeddings", False))
+    if not config.get("tie_word_embeddings", False):
+        return ()
+
+    def has_embedding(head: str) -> bool:
+        return any(
+            re.search(r"emb|wte", name) and name not in OUTPUT_HEADS and info.shape == tensors[head].shape
+            for name, info in tensors.items()
+        )
+
+    return tuple(name for name in tensors if name in OUTPUT_HEADS and has_embedding(name))
 
 
 def _fill(path: Path, offset: int, out: NDArray[Any]) -> None:

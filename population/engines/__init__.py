@@ -1,1 +1,1 @@
-"""."""
+"""Engines: what turns a direction and some prompts into completions."""
