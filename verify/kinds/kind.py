@@ -40,7 +40,8 @@ class Kind(BaseModel):
     Parameters are strict: `"1"` is no number and `1` is no boolean.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    # defer_build: a kind's schema is built when the kind is first used, not at `import verify`
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
     kind: ClassVar[str]
 
     max_chars: int = Field(

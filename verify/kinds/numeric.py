@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -37,9 +38,13 @@ class Numeric(Kind):
         return str(read(item, self.field))
 
     def _close(self, found: Fraction, gold: Fraction) -> bool:
+        absolute, relative = self._tolerances
+        return abs(found - gold) <= max(absolute, relative * abs(gold))
+
+    @cached_property
+    def _tolerances(self) -> tuple[Fraction, Fraction]:
         # repr gives the decimal that the user wrote: 0.3 is 3/10 here, not the double just below it
-        allowed = max(Fraction(repr(self.tol)), Fraction(repr(self.rel_tol)) * abs(gold))
-        return abs(found - gold) <= allowed
+        return Fraction(repr(self.tol)), Fraction(repr(self.rel_tol))
 
 
 def last_number(text: str, *, fractions: bool = True) -> Fraction | None:

@@ -50,7 +50,7 @@ def test_a_stated_choice_is_read(answer: object, completion: str) -> None:
     "completion",
     [
         "",
-        "Because of the order, A dog came",  # RandOpt reads B, E, C, A, E out of this
+        "Because of the order, A dog came",  # a letter hunt reads B, E, C, A, E out of this
         "A dog came",
         "B is not right",
         "Rome is nice",

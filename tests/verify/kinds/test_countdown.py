@@ -26,7 +26,7 @@ ITEM = {"numbers": [1, 2, 3], "target": 9}
         ("<answer>3*3</answer>", 0),
         ("<answer>(1+2)*3+3-3</answer>", 0),
         ("<answer>9</answer>", 0),
-        ("<answer>3**2*1</answer>", 0),  # the characters pass RandOpt's filter
+        ("<answer>3**2*1</answer>", 0),  # passes a filter by characters
         ("<answer>(1+2)//1*3</answer>", 0),
         ("<answer>9**9**9**9</answer>", 0),
         ("<answer>(1+2)*３</answer>", 0),

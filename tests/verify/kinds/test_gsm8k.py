@@ -16,7 +16,7 @@ DATA = Path(__file__).parents[4] / "shared" / "data" / "gsm8k"
     ("answer", "completion", "value"),
     [
         ("9*2 = <<9*2=18>>18\n#### 18", "so\n#### 18", 1),
-        ("#### 18", "#### 18.", 1),  # RandOpt and CoRP keep the dot and score 0
+        ("#### 18", "#### 18.", 1),  # known readers keep the dot and score 0
         ("#### 18", "#### 18.00", 1),
         ("#### 18", "####18", 1),
         ("#### 18", "#### $18", 1),
