@@ -54,7 +54,7 @@ def rescore(directory: Path, evidence: Path) -> Rescored:
     result = _compare(expected, found)
     if result.differing:
         raise AuditFailed(
-            f"{directory} scores otherwise than at the gate on {result.differing} of {result.prompts} prompts",
+            f"{directory} scores otherwise than at the gate: {result.differing} of {result.prompts} prompts",
             hint=_hint(result.changed),
         )
     return result
@@ -63,7 +63,8 @@ def rescore(directory: Path, evidence: Path) -> Rescored:
 def _hint(changed: tuple[str, ...]) -> str:
     if not changed:
         return SAME
-    return f"another engine can differ in a logit's last bits; repeat it where the gate ran: {', '.join(changed)}"
+    changes = ", ".join(changed)
+    return f"another engine can differ in a logit's last bits; repeat it where the gate ran: {changes}"
 
 
 def _compare(expected: GateEvidence, found: dict[str, Any]) -> Rescored:
