@@ -10,17 +10,20 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from population.checkpoint import Checkpoint, resolve
-from population.direction import Law
-from population.proposal import Candidate, isotropic
-from population.scope import select
-from verify.task import Task, load_task
-
 from corp.errors import DiskFull, OutputUnusable, RunChanged
+from corp.intervals import detectable_gain
 from corp.lock import LOCK
 from corp.operators import operator
 from corp.spec import JobSpec
+from population.checkpoint import Checkpoint, resolve
+from population.direction import Law
+from population.proposal import Candidate, isotropic
 from population.publish import publish_json
+from population.scope import select
+from verify.task import Task, load_task
+
+DISCORDANCE = 0.2
+"""Share of gate prompts that base and candidate answer differently in a typical accepted run (0.31 in the demo)."""
 
 MARGIN = 64 * 2**20
 """Bytes kept free beside what a job plans to write: logs, scores, the file system's own needs."""
@@ -47,6 +50,7 @@ class Prepared:
             "parameters": sum(tensor.size for tensor in self.checkpoint.tensors.values()),
             "perturbed": self.perturbed(),
             "verifier": dict(self.probe),
+            "detectable_gain": detectable_gain(sizes["gate"], DISCORDANCE, alpha=self.spec.gate.alpha),
         }
 
     def perturbed(self) -> int:

@@ -15,11 +15,11 @@ from population.publish import publish_json
 
 if TYPE_CHECKING:
     from population.engines.torch import TorchEngine
+
+    from corp.preflight import Prepared
     from population.proposal import Candidate
     from population.scoring import Progress, Switch, Table
     from population.store import ScoreStore
-
-    from corp.preflight import Prepared
 
 MIN_VALID = 0.98
 
@@ -106,7 +106,7 @@ class Run:
         """Score ``candidates`` on every prompt of ``split``; stored blocks are not repeated.
 
         Raises:
-            ScoresUnusable: fewer than 98 % of the verdicts are valid.
+            ScoresUnusable: fewer than 98 % of the verdicts are valid, or none of one candidate.
         """
         from population.scoring import score
 
@@ -128,6 +128,12 @@ class Run:
             raise ScoresUnusable(
                 f"only {table.valid_rate():.1%} of the verdicts on {split} are valid",
                 hint="the verifier fails on what the model writes; see the completions in scores.sqlite",
+            )
+        mute = [key for key, valid in zip(table.keys, table.valid, strict=True) if not valid.any()]
+        if mute:
+            raise ScoresUnusable(
+                f"the verifier could judge no completion of {', '.join(mute[:3])} on {split}",
+                hint="the verifier must judge whatever text a perturbed model writes",
             )
         return table
 
