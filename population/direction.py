@@ -26,7 +26,7 @@ Scale = float | Mapping[str, float] | tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One axis: the noise of ``seed`` (0 … 2⁶⁴ − 1) times ``amplitude``, in units of the weights (σ included).
+    """One axis: the noise of ``seed``, 0 … 2⁶⁴ − 1, times ``amplitude`` in units of the weights, σ included.
 
     Raises:
         DirectionInvalid: a seed out of range, an amplitude that float32 cannot hold.
@@ -115,7 +115,8 @@ class Direction:
     """Σ_k amplitude_k · z(seed_k) under one law, times ``step``.
 
     ``step`` is a factor of its own because realised weights are base + step · Σ: all steps along one line
-    share the float32 sum bit for bit. ``direction * c`` changes the step; ``a + b`` folds steps into amplitudes.
+    share the float32 sum bit for bit. ``direction * c`` changes the step; ``a + b`` folds the steps into the
+    amplitudes.
 
     Raises:
         DirectionInvalid: no component, one seed twice, a step that float32 cannot hold.

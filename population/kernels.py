@@ -3,14 +3,21 @@
 They work on chunks that stay in the first cache levels, hold no lock, and never contract a multiplication
 and an addition into one rounding. Weights are addressed as unsigned integers of their width, so that
 bfloat16 (which numpy lacks) and float16 (which numba lacks on CPUs) are bit patterns here.
+
+numba widens uint32 arithmetic to 64 bits; the ``U32`` around every step keeps eight lanes in a vector.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from population.philox import MULTIPLIERS, WEYL
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from population.philox import LEFT, MULTIPLIERS, WEYL
 
 CHUNK = 2048
 """Values per step of the fused loops: noise and sums (8 KiB each) stay in a first-level cache of 32 KiB."""
@@ -19,43 +26,74 @@ SWEEP_CHUNK = 512
 SWEEP_GROUP = 8
 """Values per step and seeds per visit of a sum: 21 sums (42 KiB) and 8 noises (16 KiB) stay in the caches."""
 
+TURN = 16
+"""Philox blocks per turn. Table reads of one turn overlap the arithmetic of the next: 1.1 G values/s where
+turns of 8 blocks give 0.5 (unrolled, then not vectorised) and of 256 give 0.85 (no overlap)."""
+
 BFLOAT16, FLOAT16, FLOAT32 = 0, 1, 2
 
-GROUP = 16
-"""Philox blocks per turn. Table reads of one turn overlap the arithmetic of the next: 1.1 G values/s where
-turns of 4 blocks give 0.5 (unrolled, then not vectorised) and of 256 give 0.85 (no overlap)."""
+U32, U64, F32 = np.uint32, np.uint64, np.float32
+M0, M1 = (U64(word) for word in MULTIPLIERS)
+W0, W1 = (U64(word) for word in WEYL)
+LOW, HALF = U64(0xFFFFFFFF), U64(0xFFFF)
+BY16, BY32, BY48 = U64(16), U64(32), U64(48)
+UNIT14, UNIT24 = F32(2.0**-14), F32(2.0**-24)  # float16: smallest normal number, smallest number
 
-M0, M1 = (np.uint64(word) for word in MULTIPLIERS)
-W0, W1 = (np.uint64(word) for word in WEYL)
-LOW, HALF = np.uint64(0xFFFFFFFF), np.uint64(0xFFFF)
-BY16, BY32, BY48 = np.uint64(16), np.uint64(32), np.uint64(48)
+Array = NDArray[Any]
+Word = np.uint64
+Pair = tuple[np.uint64, np.uint64]
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 
-@njit(inline="always")
-def _round(c0, c1, c2, c3, k0, k1):
+def compiled(loop: Kernel) -> Kernel:
+    kernel: Kernel = njit(cache=True, nogil=True)(loop)
+    return kernel
+
+
+def inlined(step: Kernel) -> Kernel:
+    kernel: Kernel = njit(inline="always")(step)
+    return kernel
+
+
+def _bit_cast(source: Any, target: Any) -> Any:
+    def typer(context: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(target))
+
+        return target(source), generate
+
+    return intrinsic(typer)
+
+
+as_float = _bit_cast(types.uint32, types.float32)
+as_bits = _bit_cast(types.float32, types.uint32)
+
+
+@inlined
+def _round(c0: Word, c1: Word, c2: Word, c3: Word, k0: Word, k1: Word) -> tuple[Word, Word, Word, Word]:
     """One Philox round on words kept in 64 bits: upper halves are garbage that only ``& LOW`` has to drop."""
     p0, p1 = (c0 & LOW) * M0, (c2 & LOW) * M1
     return (p1 >> BY32) ^ c1 ^ k0, p1, (p0 >> BY32) ^ c3 ^ k1, p0
 
 
-@njit(inline="always")
-def _rounds(c0, c1, c2, c3, a, b):
+@inlined
+def _rounds(c0: Word, c1: Word, c2: Word, c3: Word, a: Word, b: Word) -> Pair:
     """Ten rounds, written out because LLVM vectorises no nested loop; the four words come as two uint64."""
     c0, c1, c2, c3 = _round(c0, c1, c2, c3, a & LOW, b & LOW)
     c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + W0) & LOW, (b + W1) & LOW)
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + np.uint64(2) * W0) & LOW, (b + np.uint64(2) * W1) & LOW)
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + np.uint64(3) * W0) & LOW, (b + np.uint64(3) * W1) & LOW)
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + np.uint64(4) * W0) & LOW, (b + np.uint64(4) * W1) & LOW)
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + np.uint64(5) * W0) & LOW, (b + np.uint64(5) * W1) & LOW)
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + np.uint64(6) * W0) & LOW, (b + np.uint64(6) * W1) & LOW)
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + np.uint64(7) * W0) & LOW, (b + np.uint64(7) * W1) & LOW)
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + np.uint64(8) * W0) & LOW, (b + np.uint64(8) * W1) & LOW)
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + np.uint64(9) * W0) & LOW, (b + np.uint64(9) * W1) & LOW)
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + U64(2) * W0) & LOW, (b + U64(2) * W1) & LOW)
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + U64(3) * W0) & LOW, (b + U64(3) * W1) & LOW)
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + U64(4) * W0) & LOW, (b + U64(4) * W1) & LOW)
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + U64(5) * W0) & LOW, (b + U64(5) * W1) & LOW)
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + U64(6) * W0) & LOW, (b + U64(6) * W1) & LOW)
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + U64(7) * W0) & LOW, (b + U64(7) * W1) & LOW)
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + U64(8) * W0) & LOW, (b + U64(8) * W1) & LOW)
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, (a + U64(9) * W0) & LOW, (b + U64(9) * W1) & LOW)
     return (c0 & LOW) | (c1 << BY32), (c2 & LOW) | (c3 << BY32)
 
 
-@njit(inline="always")
-def _look_up(table, low, high, out, j):
+@inlined
+def _look_up(table: Array, low: Word, high: Word, out: Array, j: int) -> None:
     """The eight values of one block."""
     out[j] = table[low & HALF]
     out[j + 1] = table[(low >> BY16) & HALF]
@@ -67,47 +105,49 @@ def _look_up(table, low, high, out, j):
     out[j + 7] = table[high >> BY48]
 
 
-@njit(cache=True, nogil=True)
-def words(k0, k1, c0, c1, c2, c3, out):
+@compiled
+def words(k0: Word, k1: Word, c0: Word, c1: Word, c2: Word, c3: Word, out: Array) -> None:
     """Philox of one counter into ``out``, two uint64 of two words each."""
     out[0], out[1] = _rounds(c0, c1, c2, c3, k0, k1)
 
 
-@njit(cache=True, nogil=True)
-def fill(k0, k1, stream, first, blocks, table, out):
+@compiled
+def fill(k0: Word, k1: Word, stream: Word, first: Word, blocks: int, table: Array, out: Array) -> None:
     """Noise of Philox blocks ``first … first + blocks``: 8 · blocks values into ``out``."""
-    low, high = np.empty(2 * GROUP, np.uint64), np.empty(2 * GROUP, np.uint64)
-    for turn in range((blocks + GROUP - 1) // GROUP + 1):
-        now = (turn & 1) * GROUP
-        for i in range(GROUP):
-            block = first + np.uint64(turn * GROUP + i)
-            low[now + i], high[now + i] = _rounds(block, block >> BY32, stream, np.uint64(0), k0, k1)
+    low, high = np.empty(2 * TURN, np.uint64), np.empty(2 * TURN, np.uint64)
+    for turn in range((blocks + TURN - 1) // TURN + 1):
+        now = (turn & 1) * TURN
+        for i in range(TURN):
+            block = first + U64(turn * TURN + i)
+            low[now + i], high[now + i] = _rounds(block, block >> BY32, stream, U64(0), k0, k1)
         if turn > 0:
-            before, done = GROUP - now, (turn - 1) * GROUP
-            if done + GROUP <= blocks:
-                for i in range(GROUP):
+            before, done = TURN - now, (turn - 1) * TURN
+            if done + TURN <= blocks:
+                for i in range(TURN):
                     _look_up(table, low[before + i], high[before + i], out, 8 * (done + i))
             else:
                 for i in range(blocks - done):
                     _look_up(table, low[before + i], high[before + i], out, 8 * (done + i))
 
 
-@njit(cache=True, nogil=True)
-def _lowrank(k0, k1, right, columns, start, count, table, out):
+@compiled
+def _lowrank(
+    k0: Word, k1: Word, right: Array, columns: int, start: int, count: int, table: Array, out: Array
+) -> None:
     """Elements ``start … start + count`` of A·Bᵀ/√r into ``out``; ``right`` is Bᵀ, (r, columns)."""
     rank = right.shape[0]
-    scale = np.float32(1.0 / np.sqrt(np.float64(rank)))
+    scale = F32(1.0 / np.sqrt(np.float64(rank)))
     first_row, last_row = start // columns, (start + count - 1) // columns
     first = first_row * rank // 8
     blocks = ((last_row + 1) * rank + 7) // 8 - first
     left = np.empty(8 * blocks, np.float32)
-    fill(k0, k1, np.uint64(1), np.uint64(first), blocks, table, left)
+    fill(k0, k1, U64(LEFT), U64(first), blocks, table, left)
     done = 0
     for row in range(first_row, last_row + 1):
         column = start + done - row * columns
         width = min(columns - column, count - done)
         target = out[done : done + width]
-        target[:] = np.float32(0.0)
+        target[:] = F32(0.0)
         for r in range(rank):
             a, b = left[row * rank + r - 8 * first], right[r, column : column + width]
             for i in range(width):
@@ -117,142 +157,142 @@ def _lowrank(k0, k1, right, columns, start, count, table, out):
         done += width
 
 
-@njit(cache=True, nogil=True)
-def _noise(k0, k1, right, columns, start, count, table, out):
-    """Noise of elements ``start … start + count``; returns where in ``out`` it begins (full noise: if ``right`` is empty)."""
+@compiled
+def _noise(
+    k0: Word, k1: Word, right: Array, columns: int, start: int, count: int, table: Array, out: Array
+) -> int:
+    """Noise of ``count`` elements from ``start``, full if ``right`` is empty; returns where ``out`` has it."""
     if right.size:
         _lowrank(k0, k1, right, columns, start, count, table, out)
         return 0
     first = start // 8
-    fill(k0, k1, np.uint64(0), np.uint64(first), (start + count + 7) // 8 - first, table, out)
+    fill(k0, k1, U64(0), U64(first), (start + count + 7) // 8 - first, table, out)
     return start - 8 * first
 
 
-@njit(cache=True, nogil=True)
-def _widen(bits, code, values, scratch):
-    """Stored ``bits`` as float32 ``values``; ``scratch`` is the same memory as uint32."""
-    n = bits.size
+@inlined
+def _from_half(half: np.uint32) -> np.float32:
+    """The float16 with these bits, exactly; a subnormal's fraction counts 2⁻²⁴."""
+    exponent, wide = U32(half & U32(0x7C00)), U32(U32(half & U32(0x7FFF)) << U32(13))
+    bits = U32(wide + U32(0x70000000)) if exponent == U32(0x7C00) else U32(wide + U32(0x38000000))
+    bits = bits if exponent else as_bits(F32(np.int32(half & U32(0x3FF))) * UNIT24)
+    return as_float(U32(bits | U32(U32(half & U32(0x8000)) << U32(16))))  # type: ignore[no-any-return]
+
+
+@inlined
+def _to_half(value: np.float32) -> np.uint32:
+    """Bits of the nearest float16, ties to even; NaN is 0x7e00."""
+    bits = as_bits(value)
+    sign, size = U32(U32(bits >> U32(16)) & U32(0x8000)), U32(bits & U32(0x7FFFFFFF))
+    odd = U32(U32(size >> U32(13)) & U32(1))
+    half = U32(U32(size + U32(0xFFF) + odd - U32(0x38000000)) >> U32(13))
+    # Below 2^-14 float16 counts in 2^-24, and so does float32 between 0.5 and 1: the addition rounds.
+    half = U32(as_bits(abs(value) + F32(0.5)) - U32(0x3F000000)) if abs(value) < UNIT14 else half
+    half = U32(0x7C00) if size >= U32(0x477FF000) else half  # 65520 and more round to infinity
+    return U32(0x7E00) if value != value else U32(half | sign)
+
+
+@inlined
+def _to_bfloat16(value: np.float32) -> np.uint32:
+    """Bits of the nearest bfloat16, ties to even; NaN is 0x7fc0."""
+    bits = as_bits(value)
+    rounded = U32(bits + U32(0x7FFF) + U32(U32(bits >> U32(16)) & U32(1)))
+    return U32(0x7FC0) if value != value else U32(rounded >> U32(16))
+
+
+@inlined
+def _to_float32(value: np.float32) -> np.uint32:
+    return U32(0x7FC00000) if value != value else as_bits(value)
+
+
+@compiled
+def _widen(bits: Array, code: int, values: Array) -> None:
+    """Stored ``bits`` of dtype ``code`` as float32."""
     if code == BFLOAT16:
-        for i in range(n):
-            scratch[i] = np.uint32(bits[i]) << np.uint32(16)
-    elif code == FLOAT32:
-        for i in range(n):
-            scratch[i] = bits[i]
+        for i in range(bits.size):
+            values[i] = as_float(U32(U32(bits[i]) << U32(16)))
+    elif code == FLOAT16:
+        for i in range(bits.size):
+            values[i] = _from_half(U32(bits[i]))
     else:
-        for i in range(n):  # exact for subnormals, whose fraction counts 2⁻²⁴
-            values[i] = np.float32(bits[i] & 0x3FF) * np.float32(2.0**-24)
-        for i in range(n):
-            half = np.uint32(bits[i])
-            exponent, wide = half & np.uint32(0x7C00), (half & np.uint32(0x7FFF)) << np.uint32(13)
-            if exponent == np.uint32(0x7C00):
-                wide += np.uint32(0x70000000)
-            elif exponent:
-                wide += np.uint32(0x38000000)
-            else:
-                wide = scratch[i]
-            scratch[i] = wide | ((half & np.uint32(0x8000)) << np.uint32(16))
+        for i in range(bits.size):
+            values[i] = as_float(U32(bits[i]))
 
 
-@njit(cache=True, nogil=True)
-def _narrow_bfloat16(bits, out, shift):
-    for i in range(bits.size):
-        u = bits[i]
-        r = (u + np.uint32(0x7FFF) + ((u >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
-        if (u & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000):
-            r = np.uint32(0x7FC0)
-        out[i] = r << shift
+@compiled
+def _narrow(values: Array, code: int, out: Array) -> None:
+    """``values`` rounded to dtype ``code``, as bits of that dtype or, where ``out`` is wider, of float32."""
+    wide = out.itemsize == 4
+    if code == BFLOAT16:
+        for i in range(values.size):
+            rounded = _to_bfloat16(values[i])
+            out[i] = U32(rounded << U32(16)) if wide else rounded
+    elif code == FLOAT16:
+        for i in range(values.size):
+            half = _to_half(values[i])
+            out[i] = as_bits(_from_half(half)) if wide else half
+    else:
+        for i in range(values.size):
+            out[i] = _to_float32(values[i])
 
 
-@njit(cache=True, nogil=True)
-def _narrow_float32(bits, out):
-    for i in range(bits.size):
-        u = bits[i]
-        if (u & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000):
-            u = np.uint32(0x7FC00000)
-        out[i] = u
-
-
-@njit(cache=True, nogil=True)
-def _narrow_float16(values, bits, out):
-    """In ``values`` (the same memory as ``bits``) nothing is left behind."""
-    n = values.size
-    for i in range(n):
-        u = bits[i]
-        sign, size = (u >> np.uint32(16)) & np.uint32(0x8000), u & np.uint32(0x7FFFFFFF)
-        if size > np.uint32(0x7F800000):
-            r = np.uint32(0x7E00)
-        elif size >= np.uint32(0x477FF000):  # 65520 and more round to infinity
-            r = np.uint32(0x7C00) | sign
-        elif size >= np.uint32(0x38800000):  # 2⁻¹⁴: normal
-            r = size - np.uint32(0x38000000) + np.uint32(0xFFF) + ((size >> np.uint32(13)) & np.uint32(1))
-            r = (r >> np.uint32(13)) | sign
-        else:
-            r = np.uint32(np.rint(abs(values[i]) * np.float32(2.0**24))) | sign
-        out[i] = r
-
-
-@njit(cache=True, nogil=True)
-def _finish(out, storage, base, base_code, sums, step, values, bits):
-    """out = round(base + step · sums) through the chunk ``values``, which is the same memory as ``bits``."""
-    n = out.size
-    _widen(base, base_code, values[:n], bits[:n])
-    for i in range(n):
+@compiled
+def _finish(
+    out: Array, storage: int, base: Array, code: int, sums: Array, step: np.float32, values: Array
+) -> None:
+    """out = round(base + step · sums), through the chunk ``values``."""
+    _widen(base, code, values)
+    for i in range(out.size):
         moved = step * sums[i]
         values[i] += moved
-    if storage == BFLOAT16:
-        _narrow_bfloat16(bits[:n], out, np.uint32(8 * out.itemsize - 16))
-    elif storage == FLOAT32:
-        _narrow_float32(bits[:n], out)
-    elif out.itemsize == 2:
-        _narrow_float16(values[:n], bits[:n], out)
-    else:
-        halves = np.empty(n, np.uint16)
-        _narrow_float16(values[:n], bits[:n], halves)
-        _widen(halves, FLOAT16, values[:n], bits[:n])
-        out[:] = bits[:n]
+    _narrow(values[: out.size], storage, out)
 
 
-@njit(cache=True, nogil=True)
-def apply(out, storage, base, base_code, sums, step):
+@compiled
+def apply(out: Array, storage: int, base: Array, code: int, sums: Array, step: np.float32) -> None:
     """out = round(base + step · sums) for whole arrays of one length."""
     values = np.empty(CHUNK, np.float32)
-    bits = values.view(np.uint32)
     for at in range(0, out.size, CHUNK):
         to = min(at + CHUNK, out.size)
-        _finish(out[at:to], storage, base[at:to], base_code, sums[at:to], step, values, bits)
+        _finish(out[at:to], storage, base[at:to], code, sums[at:to], step, values)
 
 
-@njit(cache=True, nogil=True)
-def perturb(out, storage, base, base_code, keys, rights, columns, amplitudes, step, start, table):
-    """The fused loop of ``population.noise.perturb``; ``keys`` (K, 2), ``rights`` (K, r, columns) or empty."""
-    noise = np.empty(CHUNK + 16, np.float32)
-    sums, values = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32)
-    bits = values.view(np.uint32)
+@compiled
+def perturb(
+    out: Array, storage: int, base: Array, code: int, keys: Array, rights: Array, columns: int,
+    amplitudes: Array, step: np.float32, start: int, table: Array,
+) -> None:  # fmt: skip
+    """The loop of ``population.noise.perturb``: ``keys`` (K, 2), ``rights`` (K, r, columns) or empty."""
+    noise, sums = np.empty(CHUNK + 16, np.float32), np.empty(CHUNK, np.float32)
+    values = np.empty(CHUNK, np.float32)
     for at in range(0, out.size, CHUNK):
         n = min(CHUNK, out.size - at)
-        sums[:n] = np.float32(0.0)
+        sums[:n] = F32(0.0)
         for k in range(amplitudes.size):
             skip = _noise(keys[k, 0], keys[k, 1], rights[k], columns, start + at, n, table, noise)
             amplitude, chunk = amplitudes[k], noise[skip : skip + n]
             for i in range(n):
                 sums[i] += amplitude * chunk[i]
-        _finish(out[at : at + n], storage, base[at : at + n], base_code, sums, step, values, bits)
+        _finish(out[at : at + n], storage, base[at : at + n], code, sums, step, values)
 
 
-@njit(cache=True, nogil=True)
-def accumulate(sums, begin, end, keys, rights, columns, coefficients, start, table):
+@compiled
+def accumulate(
+    sums: Array, begin: int, end: int, keys: Array, rights: Array, columns: int, coefficients: Array,
+    start: int, table: Array,
+) -> None:  # fmt: skip
     """Columns ``begin … end`` of ``sums`` (D, n) += coefficients (D, K) · noise (K, n), in the order of K.
 
     Eight seeds' noise is made at a time and added to a sum in one visit: for 21 sums this moves an eighth
     of the bytes that a visit per seed would.
     """
-    total = coefficients.shape[1]
+    seeds = coefficients.shape[1]
     noise = np.empty((SWEEP_GROUP, SWEEP_CHUNK + 16), np.float32)
     skips, used = np.empty(SWEEP_GROUP, np.int64), np.empty(SWEEP_GROUP, np.int64)
     for at in range(begin, end, SWEEP_CHUNK):
         n = min(SWEEP_CHUNK, end - at)
-        for low in range(0, total, SWEEP_GROUP):
-            group = min(SWEEP_GROUP, total - low)
+        for low in range(0, seeds, SWEEP_GROUP):
+            group = min(SWEEP_GROUP, seeds - low)
             for g in range(group):
                 k = low + g
                 skips[g] = _noise(keys[k, 0], keys[k, 1], rights[k], columns, start + at, n, table, noise[g])
@@ -265,9 +305,9 @@ def accumulate(sums, begin, end, keys, rights, columns, coefficients, start, tab
                 _add(sums[d, at : at + n], noise, skips, coefficients[d, low : low + group], used[:count])
 
 
-@njit(cache=True, nogil=True)
-def _add(total, noise, skips, coefficients, used):
-    """total += the ``used`` rows of ``noise`` times their coefficients, one float32 operation after the other."""
+@compiled
+def _add(total: Array, noise: Array, skips: Array, coefficients: Array, used: Array) -> None:
+    """Add the ``used`` rows of ``noise`` times their coefficients, one float32 operation after the other."""
     n = total.size
     whole = used.size // 4 * 4
     for u in range(0, whole, 4):

@@ -147,11 +147,11 @@ def accumulate(
         coefficients: (D, K) amplitudes; the law's scale is applied here, as in ``perturb``.
 
     Returns:
-        How many noise values were drawn: K · n; for a matrix under a low-rank law K · rank · (rows + columns),
-        with the rows that the range touches.
+        How many noise values were drawn: K · n; K · rank · (rows touched + columns) for a matrix under
+        a low-rank law.
 
     Raises:
-        DirectionInvalid: arrays that do not fit, a seed out of range, a coefficient that is not finite in float32.
+        DirectionInvalid: arrays that do not fit, a bad seed, or a coefficient that float32 cannot hold.
     """
     from population import kernels
 
@@ -196,7 +196,7 @@ def apply(
 
 
 def check_arrays(target: NDArray[Any], source: NDArray[Any], storage: str) -> None:
-    """Refuse, with DirectionInvalid, an output that cannot hold ``storage`` or has another length than the base."""
+    """Refuse (DirectionInvalid) an output of another length, or of a dtype that cannot hold ``storage``."""
     if storage not in CODES:
         raise DirectionInvalid(f"unknown storage dtype {storage!r}", hint=f"use {', '.join(CODES)}")
     if target.size != source.size:
@@ -248,7 +248,8 @@ def _drawn(rights: NDArray[np.float32], columns: int, start: int, count: int) ->
     if not rights.size or not count:
         return count
     rows = (start + count - 1) // columns - start // columns + 1
-    return rights.shape[1] * (rows + columns)
+    rank: int = rights.shape[1]
+    return rank * (rows + columns)
 
 
 def _check_range(name: str, shape: Sequence[int], start: int, count: int) -> None:

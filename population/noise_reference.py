@@ -70,7 +70,7 @@ def perturbed(
     step: float = 1.0,
     storage: str = "bfloat16",
 ) -> torch.Tensor:
-    """The realised tensor round(base + step · Σ a_k · z_k), in the storage dtype and the shape of ``base``."""
+    """The realised tensor round(base + step · Σ a_k · z_k) in the storage dtype, shaped like ``base``."""
     import torch
 
     total = torch.zeros(base.shape, dtype=torch.float32, device=base.device)

@@ -45,7 +45,7 @@ def table() -> NDArray[np.float32]:
     digest = hashlib.sha256(values.astype("<f4").tobytes()).hexdigest()
     if digest != TABLE_SHA256:
         raise EngineMismatch(
-            f"the table of normal quantiles has SHA-256 {digest}, noise version {VERSION} needs {TABLE_SHA256}",
+            f"noise version {VERSION} needs a table with SHA-256 {TABLE_SHA256}; here it has {digest}",
             hint="scipy or numpy of this environment computes other values; install the pinned versions",
         )
     values.flags.writeable = False

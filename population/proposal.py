@@ -53,7 +53,7 @@ def isotropic(size: int, sigmas: Sequence[float], seed: int, law: Law) -> tuple[
 
 
 def candidate_seed(seed: int, index: int) -> int:
-    """Seed of candidate ``index``: the first 8 bytes, little endian, of BLAKE2b over "population\\0seed\\0index"."""
+    """BLAKE2b-64, little endian, of "population", ``seed`` and ``index`` with NUL between them."""
     digest = hashlib.blake2b(f"population\0{seed}\0{index}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 
@@ -64,9 +64,9 @@ def _candidate(index: int, sigma: float, seed: int, law: Law) -> Candidate:
 
 
 def _check(size: int, sigmas: Sequence[float], seed: int) -> None:
-    if isinstance(size, bool) or not isinstance(size, int) or size < 2:
+    if type(size) is not int or size < 2:
         raise PopulationInvalid(f"a population of {size!r}", hint="it takes at least two candidates")
-    if isinstance(seed, bool) or not isinstance(seed, int):
+    if type(seed) is not int:
         raise PopulationInvalid(f"population seed {seed!r} is not an integer")
     if not sigmas:
         raise PopulationInvalid("a population without a sigma", hint="give at least one, for example 0.001")

@@ -31,7 +31,7 @@ def raw(weights: NDArray[Any] | torch.Tensor) -> NDArray[Any]:
     if array.dtype not in _NUMPY:
         raise DirectionInvalid(
             f"weights of dtype {array.dtype} cannot be perturbed",
-            hint="bfloat16 (as uint16), float16 and float32 can; leave integer and quantised tensors out of the scope",
+            hint="bfloat16 (as uint16), float16 and float32 can; keep other tensors out of the scope",
         )
     if not array.flags.c_contiguous:
         raise DirectionInvalid(f"an array of shape {array.shape} that is not contiguous in memory")
@@ -51,8 +51,8 @@ def bits(array: NDArray[Any]) -> NDArray[Any]:
 def _from_torch(tensor: torch.Tensor) -> NDArray[Any]:
     import torch
 
-    if not isinstance(tensor, torch.Tensor) or tensor.device.type != "cpu":
-        raise DirectionInvalid(f"weights are numpy arrays or torch tensors, not {type(tensor).__name__}")
+    if tensor.device.type != "cpu":
+        raise DirectionInvalid(f"a tensor on {tensor.device} where one on the CPU is needed")
     if not tensor.is_contiguous():
         raise DirectionInvalid(f"a tensor of shape {tuple(tensor.shape)} that is not contiguous in memory")
     plain = tensor.detach()

@@ -10,7 +10,7 @@ PIECE = 1 << 16
 
 
 def spread(work: Callable[[int, int], None], size: int, threads: int, unit: int = 2048) -> None:
-    """Call ``work(begin, end)`` on ranges that tile 0 … size, at multiples of ``unit``, on up to ``threads`` threads."""
+    """Call ``work(begin, end)`` on ranges that tile 0 … size, cut at multiples of ``unit``: one a thread."""
     pieces = max(1, min(threads, size // PIECE))
     if pieces == 1:
         work(0, size)
