@@ -8,6 +8,7 @@ MODEL  := $(CACHE)/SmolLM2-135M-Instruct
 
 export HF_HUB_OFFLINE = 1
 export TOKENIZERS_PARALLELISM = false
+export OMP_WAIT_POLICY = PASSIVE
 
 .PHONY: help install model demo test test-all check bench clean
 
