@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Any
 
 from pydantic import ValidationError
 
 from corp.spec import JobSpec
+from server.datafiles import data_files, is_absolute
 from server.errors import BodyUnusable, FieldsInvalid, PathRelative
-from server.problems import fields
+from server.problems import pointer
+from verify.strict_json import loads
 
 
 def read_spec(body: bytes, media_type: str) -> JobSpec:
@@ -28,49 +30,55 @@ def read_spec(body: bytes, media_type: str) -> JobSpec:
     try:
         spec = JobSpec.model_validate(data)
     except ValidationError as error:
-        raise FieldsInvalid(fields(error.errors(include_url=False, include_input=False))) from None
+        rows = error.errors(include_url=False, include_input=False)
+        found = [{"pointer": locate(data, row["loc"]), "detail": row["msg"]} for row in rows]
+        raise FieldsInvalid(found) from None
     _check_paths(spec)
     return spec
 
 
 def read_json(body: bytes) -> Any:
-    """JSON without NaN, lone surrogates or bottomless nesting, all of which Python's reader lets through.
+    """JSON as RFC 8259 has it: no NaN, no key twice, no lone surrogates, bounded nesting.
 
     Raises:
         BodyUnusable: with the place where it stops being JSON.
     """
     try:
-        data = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
+        data = loads(body.decode("utf-8"))
         json.dumps(data, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
-        raise BodyUnusable(
-            f"the body is not JSON: {error.msg} at line {error.lineno} column {error.colno}"
-        ) from None
+        place = f"line {error.lineno} column {error.colno}"
+        raise BodyUnusable(f"the body is not JSON: {error.msg} at {place}") from None
     except UnicodeError:
         raise BodyUnusable("the body is not Unicode text in UTF-8") from None
-    except RecursionError:
-        raise BodyUnusable("the body is nested too deeply") from None
     except ValueError as error:
         raise BodyUnusable(f"the body is not JSON: {error}") from None
     return data
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON value")
+def locate(data: Any, parts: Sequence[str | int]) -> str:
+    """The JSON pointer of a pydantic location, whose parts also name the union members that were tried."""
+    found: list[str | int] = []
+    for number, part in enumerate(parts, 1):
+        inside = part in data if isinstance(data, dict) else isinstance(part, int) and isinstance(data, list)
+        if inside:
+            data = data[part] if isinstance(data, dict) or part < len(data) else None  # type: ignore[operator]
+        if inside or number == len(parts):
+            found.append(part)
+    return pointer(found)
 
 
 def _check_paths(spec: JobSpec) -> None:
-    data = getattr(spec.task.data, "path", None)
-    if data is not None:
-        _require_absolute(str(data), "/task/data/path", "send the rows inline as task.data.rows")
+    for place, path in data_files(spec.task):
+        _require_absolute(path, place, "send the rows inline as data.rows, as `corp jobs create` does")
     if spec.model.startswith((".", "~")) or spec.model.count("/") > 1 or "\0" in spec.model:
-        _require_absolute(spec.model, "/model", "a hub id has the form organisation/name")
+        _require_absolute(spec.model, "/model", "a hub id has the form organization/name")
 
 
-def _require_absolute(path: str, pointer: str, otherwise: str) -> None:
-    if "\0" in path or not Path(path).is_absolute():
+def _require_absolute(path: str, place: str, otherwise: str) -> None:
+    if not is_absolute(path):
         raise PathRelative(
             "a path in a job sent to a server must be absolute, and is read on the server's machine",
-            pointer=pointer,
+            pointer=place,
             hint=otherwise,
         )

@@ -35,5 +35,8 @@ class Layout:
         """The run directory, the same that ``corp run --out`` makes."""
         return self.job(job) / "run"
 
+    def checkpoint(self, job: str) -> Path:
+        return self.run(job) / "checkpoint"
+
     def job_log(self, job: str) -> Path:
         return self.job(job) / "worker.log"

@@ -45,12 +45,26 @@ def document(app: FastAPI) -> dict[str, Any]:
             title=app.title, version=app.version, description=app.description, routes=app.routes
         )
         components = schema["components"]["schemas"]
+        _drop_fastapi_errors(schema)
         for model in (JobSpec, Problem):
             found = model.model_json_schema(ref_template=REFERENCE)
             components.update(found.pop("$defs", {}))
             components[model.__name__] = found
         app.openapi_schema = schema
     return app.openapi_schema
+
+
+def _drop_fastapi_errors(schema: dict[str, Any]) -> None:
+    """FastAPI promises errors of its own shape wherever there is a parameter; ours are the problems."""
+    for methods in schema["paths"].values():
+        for operation in methods.values():
+            answer = operation["responses"].get("422", {})
+            if "application/json" in answer.get("content", {}):
+                answer["content"].pop("application/json")
+                if not answer["content"]:
+                    del operation["responses"]["422"]
+    for name in ("HTTPValidationError", "ValidationError"):
+        schema["components"]["schemas"].pop(name, None)
 
 
 SPEC_BODY: dict[str, Any] = {

@@ -68,15 +68,6 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
 
 
-def fields(rows: Sequence[Any], skip: int = 0) -> list[dict[str, str]]:
-    """pydantic's errors as JSON pointers and messages; the input values are left out, they may be secrets.
-
-    Args:
-        skip: leading parts of each location that are not part of the document.
-    """
-    return [{"pointer": pointer(row["loc"][skip:]), "detail": str(row["msg"])} for row in rows]
-
-
 def pointer(parts: Sequence[str | int]) -> str:
     """A JSON pointer (RFC 6901)."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)

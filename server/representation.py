@@ -6,18 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.identifiers import sibling
-from server.schemas import Job, JobSummary
+from server.layout import Layout
+from server.schemas import CheckpointPlace, Job, JobSummary
 
 
-def summary(row: Mapping[str, Any]) -> JobSummary:
-    return JobSummary(**_fields(row, JobSummary))
+def summary(row: Mapping[str, Any], layout: Layout) -> JobSummary:
+    return JobSummary(**_fields(row, layout, JobSummary))
 
 
-def job(row: Mapping[str, Any]) -> Job:
-    return Job(**_fields(row, Job))
+def job(row: Mapping[str, Any], layout: Layout) -> Job:
+    return Job(**_fields(row, layout, Job))
 
 
-def _fields(row: Mapping[str, Any], model: type[JobSummary]) -> dict[str, Any]:
+def _fields(row: Mapping[str, Any], layout: Layout, model: type[JobSummary]) -> dict[str, Any]:
     values = {key: row[key] for key in model.model_fields if key in row}
-    ready = row["status"] == "succeeded" and row["outcome"] == "improved"
-    return values | {"checkpoint_id": sibling(row["id"], "ckp") if ready else None}
+    return values | {"checkpoint": _checkpoint(row, layout) if row["outcome"] == "improved" else None}
+
+
+def _checkpoint(row: Mapping[str, Any], layout: Layout) -> CheckpointPlace:
+    return CheckpointPlace(id=sibling(row["id"], "ckp"), path=str(layout.checkpoint(row["id"])))

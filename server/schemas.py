@@ -9,6 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from server.states import Status
 
 
+class CheckpointPlace(BaseModel):
+    id: str = Field(description="GET /v1/checkpoints/{id} has its files and evidence")
+    path: str = Field(description="directory on the server's machine")
+
+
 class JobSummary(BaseModel):
     """A job without its spec and report, as lists show it."""
 
@@ -23,7 +28,7 @@ class JobSummary(BaseModel):
     progress: dict[str, Any] | None = Field(description="of the phase: done, total, rate, eta_seconds")
     error: dict[str, Any] | None = Field(description="code, detail and hint of a failed job")
     attempt: int = Field(description="how often a worker has taken it up")
-    checkpoint_id: str | None = Field(description="of an improved job: GET /v1/checkpoints/{id}")
+    checkpoint: CheckpointPlace | None = Field(description="of an improved job")
     spec_sha256: str
     created_at: str = Field(description="RFC 3339, UTC")
     started_at: str | None

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 25.0
 LOG_BYTES = 10_000_000
+# -P: a folder that happens to hold a server/ must not shadow ours
+WORKER = (sys.executable, "-P", "-m", "server.worker", "--supervised")
 
 log = logging.getLogger("corp.serve")
 
@@ -49,21 +51,24 @@ class ServeSettings:
     grace: float = GRACE_SECONDS
 
 
-def serve(settings: ServeSettings, announce: Callable[[str], None], clock: Clock | None = None) -> None:
+def serve(
+    settings: ServeSettings, announce: Callable[[str], None], *, worker: Sequence[str] = WORKER
+) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Args:
         announce: told the server's URL once it listens.
+        worker: the worker's command, without ``--data``.
 
     Raises:
         RemoteRefused, AddressUnusable, DataLocked, DatabaseMismatch: before anything runs.
     """
-    clock = clock or Clock()
+    clock = Clock()
     layout = Layout(settings.data.resolve())
     with contextlib.closing(listen(settings)) as listener, _locked(layout):
         database = Database.open(layout.database)
         leases.reap(database, clock, lambda worker: held(layout.worker_lock(worker)))
-        keeper = Keeper(layout, database, clock, settings.grace)
+        keeper = Keeper(layout, database, clock, settings.grace, worker)
         server = _server(settings, layout, database, clock)
         keeper.start()
         try:
@@ -173,14 +178,16 @@ def _signals(server: uvicorn.Server) -> Iterator[None]:
 class Keeper:
     """Keeps one worker process alive, and gives its job back the moment it dies."""
 
-    def __init__(self, layout: Layout, database: Database, clock: Clock, grace: float) -> None:
+    def __init__(
+        self, layout: Layout, database: Database, clock: Clock, grace: float, command: Sequence[str]
+    ) -> None:
         self._layout = layout
         self._database = database
         self._clock = clock
         self._grace = grace
+        self._command = command
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="keeper", daemon=True)
-        self._worker: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         self._thread.start()
@@ -193,34 +200,27 @@ class Keeper:
     def _keep(self) -> None:
         pause = 0.0
         while not self._stopping.wait(pause):
-            begun = self._clock.monotonic()
-            self._worker = self._spawn()
-            self._watch(self._worker)
-            # A worker that dies within seconds will probably do so again: wait longer each time, up to 30 s.
-            pause = min(30.0, 2 * pause + 0.5) if self._clock.monotonic() - begun < 5 else 0.0
+            came_up = self._watch(self._spawn())
+            # One that died before its first heartbeat will probably do so again: wait longer each time.
+            pause = 0.0 if came_up else min(30.0, 2 * pause + 0.5)
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         path = self._layout.worker_log
         mode = "wb" if path.exists() and path.stat().st_size > LOG_BYTES else "ab"
         with path.open(mode) as output:
             return subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-m",
-                    "server.worker",
-                    "--supervised",
-                    "--data",
-                    str(self._layout.data),
-                ],
+                [*self._command, "--data", str(self._layout.data)],
                 stdin=subprocess.PIPE,  # its end of this pipe tells the worker that we live
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
             )
 
-    def _watch(self, worker: subprocess.Popen[bytes]) -> None:
-        """Until the worker has ended: by itself, at our shutdown, or killed because it hangs."""
+    def _watch(self, worker: subprocess.Popen[bytes]) -> bool:
+        """Wait until the worker has ended: by itself, at our shutdown, or killed because it hangs.
+
+        Returns: whether it had come up, that is, was ever heard of.
+        """
         asked = False
         while not self._ended(worker, 0.5):
             self._reap()
@@ -235,9 +235,17 @@ class Keeper:
                 if not self._ended(worker, self._grace):
                     _kill(worker)
         _kill(worker)  # whatever it started
+        came_up = leases.silence(self._database, self._clock, worker.pid) is not None
         lost = self._reap(counts=not asked)
         if not asked:
-            log.warning("worker %d ended with %d; %s", worker.pid, worker.returncode, _goes_on(lost))
+            log.warning(
+                "worker %d ended with %d (%s); %s",
+                worker.pid,
+                worker.returncode,
+                self._layout.worker_log,
+                _goes_on(lost),
+            )
+        return came_up
 
     def _ended(self, worker: subprocess.Popen[bytes], seconds: float) -> bool:
         try:

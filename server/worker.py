@@ -166,12 +166,17 @@ def main(data: Path, supervised: bool) -> None:
 
     Example: python -m server.worker --data ./data
     """
+    from corp.run import execute
+
+    work(data, supervised, execute)
+
+
+def work(data: Path, supervised: bool, execute: Execute) -> None:
+    """Be a worker process until SIGTERM or SIGINT."""
     faulthandler.enable()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     if supervised:
         threading.Thread(target=watch_supervisor, args=(0,), name="supervisor", daemon=True).start()
-    from corp.run import execute
-
     layout = Layout(data.resolve())
     database = Database.open(layout.database)
     worker = Worker(layout, database, Clock(), execute)

@@ -174,6 +174,8 @@ def _details(job: Mapping[str, Any]) -> list[str]:
         lines += [f"error [{error['code']}]: {error['detail']}", f"  {error['hint']}"]
     if job["report"]:
         lines += verdict_lines(job["report"], None)
-    if job["checkpoint_id"]:
-        lines.append(f"\n  checkpoint    {job['checkpoint_id']}")
+    if job["checkpoint"]:
+        lines.append(
+            f"\n  checkpoint    {job['checkpoint']['id']}\n                {job['checkpoint']['path']}"
+        )
     return lines

@@ -51,9 +51,11 @@ def run(spec: Path, overrides: Sequence[str], out: Path | None, check: bool, as_
 
 
 def _check(job: JobSpec, folder: Path, as_json: bool) -> None:
-    from corp.run import prepare
+    from corp.preflight import assemble
 
-    facts = prepare(job, folder).facts()
+    prepared = assemble(job, folder)
+    prepared.task.close()
+    facts = prepared.facts()
     if as_json:
         print_json({"ok": True, **facts})
         return

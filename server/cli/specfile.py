@@ -49,17 +49,17 @@ def read_job(path: Path, overrides: Sequence[str]) -> tuple[JobSpec, Path]:
 
 
 def portable(spec: JobSpec, folder: Path) -> dict[str, Any]:
-    """The spec as a server can use it: rows of a relative data path inline, a local model's path absolute.
+    """The spec as a server can use it: rows of a relative path inline, a local model's path absolute.
 
     Absolute data paths stay as they are and are read on the server's machine.
 
     Raises:
         DataUnusable: the data file cannot be read.
     """
+    from server.datafiles import data_files, is_absolute
     from verify.task import load_task
 
-    path = getattr(spec.task.data, "path", None)
-    if path is not None and not Path(path).is_absolute():
+    if not all(is_absolute(path) for _, path in data_files(spec.task)):
         spec = spec.model_copy(update={"task": load_task(spec.task, folder).inline()})
     if Path(spec.model).is_dir():
         spec = spec.model_copy(update={"model": str(Path(spec.model).resolve())})

@@ -74,7 +74,7 @@ def get_file(checkpoint_id: str, name: str, context: Context) -> FileResponse:
 
 def _find(checkpoint: str, context: Context) -> tuple[dict[str, Any], Path]:
     unknown = CheckpointUnknown(
-        "there is no checkpoint of that id", hint="checkpoint_id of an improved job is the id"
+        "there is no checkpoint of that id", hint="checkpoint.id of an improved job is the id"
     )
     if not checkpoint.startswith("ckp_"):
         raise unknown
@@ -82,7 +82,7 @@ def _find(checkpoint: str, context: Context) -> tuple[dict[str, Any], Path]:
         row = jobs.get(context.database, sibling(checkpoint, "job"))
     except JobUnknown:
         raise unknown from None
-    folder: Path = context.layout.run(row["id"]) / "checkpoint"
+    folder = context.layout.checkpoint(row["id"])
     if row["outcome"] != "improved" or not (folder / MANIFEST).is_file():
         raise unknown
     return row, folder

@@ -51,7 +51,9 @@ def _create(body: bytes, media_type: str, context: Context) -> Job:
 
     spec = intake.read_spec(body, media_type)
     prepare(spec, context.layout.data)
-    return representation.job(jobs.create(context.database, context.clock, spec.model_dump(mode="json")))
+    return representation.job(
+        jobs.create(context.database, context.clock, spec.model_dump(mode="json")), context.layout
+    )
 
 
 @router.get(
@@ -64,12 +66,12 @@ def list_jobs(
     status: Annotated[Status | None, Query(description="only jobs in this state")] = None,
 ) -> JobList:
     rows, more = jobs.page(context.database, limit=limit, after=after, status=status)
-    return JobList(data=[representation.summary(row) for row in rows], has_more=more)
+    return JobList(data=[representation.summary(row, context.layout) for row in rows], has_more=more)
 
 
 @router.get("/{job_id}", operation_id="getJob", summary="Look at a job", response_model=Job, responses=ONE)
 def get_job(job_id: str, context: Context) -> Job:
-    return representation.job(jobs.get(context.database, job_id))
+    return representation.job(jobs.get(context.database, job_id), context.layout)
 
 
 @router.post(
@@ -82,7 +84,7 @@ def get_job(job_id: str, context: Context) -> Job:
 )
 def cancel_job(job_id: str, context: Context) -> Job:
     """A running job stops within one block of prompts. Cancelling again changes nothing."""
-    return representation.job(jobs.cancel(context.database, context.clock, job_id))
+    return representation.job(jobs.cancel(context.database, context.clock, job_id), context.layout)
 
 
 @router.get(

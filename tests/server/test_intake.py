@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.errors import FieldsInvalid, PathRelative
+from server.intake import locate, read_json, read_spec
+from tests.server.service import scripted_job
+
+
+def body(**changes: Any) -> bytes:
+    import json
+
+    return json.dumps({**scripted_job(Path("/model")), **changes}).encode()
+
+
+def test_union_members_are_no_part_of_a_pointer() -> None:
+    data = {"task": {"data": {"rows": [1, {"a/b": 2}]}}}
+    assert locate(data, ("task", "data", "rows", "rows", 0)) == "/task/data/rows/0"
+    assert locate(data, ("task", "data", "rows", "rows", 1, "a/b")) == "/task/data/rows/1/a~1b"
+    assert locate(data, ("task", "data", "splits", "gate")) == "/task/data/gate"
+    assert locate(data, ("task", "prompt")) == "/task/prompt"
+    assert locate(data, ()) == ""
+
+
+def test_json_text_outside_ascii_survives() -> None:
+    assert read_json('{"a": "Größe 大"}'.encode()) == {"a": "Größe 大"}
+
+
+def test_a_wrong_spec_names_its_fields() -> None:
+    with pytest.raises(FieldsInvalid) as caught:
+        read_spec(body(gate={"alpha": 2}), "application/json; charset=utf-8")
+    assert [row["pointer"] for row in caught.value.errors] == ["/gate/alpha"]
+
+
+@pytest.mark.parametrize("split", ["support", "gate"])
+def test_a_relative_path_is_found_in_every_split(split: str) -> None:
+    sources: dict[str, Any] = {name: {"rows": []} for name in ("support", "select", "gate", "test")}
+    sources[split] = {"path": "../rows.jsonl"}
+    job = scripted_job(Path("/model"))
+    task = {**job["task"], "data": sources}
+    with pytest.raises(PathRelative) as caught:
+        read_spec(body(task=task), "application/json")
+    assert caught.value.pointer == f"/task/data/{split}/path"
+
+
+def test_hub_ids_and_absolute_paths_pass() -> None:
+    for model in ("organization/model", "model", "/models/here"):
+        assert read_spec(body(model=model), "application/json").model == model
