@@ -9,8 +9,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from examples import pocket as pocket_model
+
+# A deadline per example fails on a busy machine, and says nothing about the code.
+settings.register_profile("corp", deadline=None)
+settings.load_profile("corp")
 
 CACHE = Path(os.environ.get("CORP_CACHE", "~/.cache/corp")).expanduser()
 
