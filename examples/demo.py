@@ -85,9 +85,9 @@ def show(event: dict[str, Any]) -> None:
     if kind == "phase.started":
         print(f"  {data['phase']}", flush=True)
     elif kind == "phase.progress":
-        eta = data.get("eta_seconds")
-        left = f", {eta:.0f} s left" if eta is not None else ""
-        line = f"    {data['split']}: {data['done']}/{data['total']} prompts, {data['rate']:.0f}/s{left}"
+        line = f"    {data.get('split', 'tensors')}: {data['done']}/{data['total']}"
+        if data.get("eta_seconds") is not None:
+            line += f" prompts, {data['rate']:.0f}/s, {data['eta_seconds']:.0f} s left"
         end = "\r" if sys.stdout.isatty() else "\n"
         print(f"{line:<70}", end=end, flush=True)
     elif kind in ("phase.finished", "log"):

@@ -14,5 +14,6 @@ def audit_phase(run: Run) -> dict[str, object]:
         base=run.prepared.checkpoint.path,
         evidence=run.target / "gate-evidence.json",
         emit=run.emit,
+        threads=run.prepared.spec.engine.threads or 1,
     )
     return report.to_json()

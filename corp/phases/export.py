@@ -12,8 +12,6 @@ from corp.phases.run import Run
 
 def export_phase(run: Run) -> dict[str, object]:
     """Write RUN/checkpoint and RUN/recipe.json from the base and the chosen direction."""
-    from population.checkpoint import Checkpoint
-
     gate = run.result("gate")
     direction = chosen_candidate(run).direction
     assert direction is not None
@@ -31,8 +29,10 @@ def export_phase(run: Run) -> dict[str, object]:
         base_id=prepared.spec.model,
         revision=prepared.spec.revision,
         evaluation=gate,
+        base_files=run.base_digests,
+        threads=prepared.spec.engine.threads or 1,
     )
-    if Checkpoint.open(target).weights_digest() != gate["weights"]:
+    if report.weights != gate["weights"]:
         raise AuditFailed(f"{target} does not hold the weights that passed the gate")
     shutil.copyfile(target / "recipe.json", run.target / "recipe.json")
     run.emit("checkpoint.ready", {"path": str(target), "recipe": report.recipe_digest})
