@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +92,14 @@ class Law:
                 f"the law's scale table has no entry for {name}", hint="list it or narrow scope"
             )
         return table[name]
+
+    def noise_name(self, name: str) -> str:
+        """The name that enters the key of a tensor's noise: the empty one for all under the tied scheme."""
+        return "" if self.scheme == "tied" else name
+
+    def is_lowrank(self, shape: Sequence[int]) -> bool:
+        """Whether a tensor of ``shape`` gets low-rank noise: only matrices can."""
+        return self.kind == "lowrank" and len(shape) == 2
 
     def to_json(self) -> dict[str, Any]:
         return {

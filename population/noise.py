@@ -205,16 +205,6 @@ def check_arrays(target: NDArray[Any], source: NDArray[Any], storage: str) -> No
         raise DirectionInvalid(f"an output of {dtype_of(target)} cannot hold weights stored as {storage}")
 
 
-def is_lowrank(law: Law, shape: Sequence[int]) -> bool:
-    """Whether a tensor of ``shape`` gets low-rank noise: matrices do, under a low-rank law."""
-    return law.kind == "lowrank" and len(shape) == 2
-
-
-def noise_name(law: Law, name: str) -> str:
-    """The name that enters the key: the tensor's, or the empty one for every tensor of the tied scheme."""
-    return "" if law.scheme == "tied" else name
-
-
 def _amplitudes(law: Law, name: str, values: Any) -> NDArray[np.float32]:
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.asarray(values, np.float64).astype(np.float32) * np.float32(law.scale_of(name))
@@ -233,9 +223,9 @@ def _noise(
     law: Law, name: str, shape: Sequence[int], seeds: Sequence[int]
 ) -> tuple[NDArray[np.uint64], NDArray[np.float32], int]:
     """What the kernels need to make noise: keys (K, 2), factors Bᵀ (K, r, columns) or nothing, columns."""
-    name = noise_name(law, name)
+    name = law.noise_name(name)
     keys = _keys(seeds, name)
-    if not is_lowrank(law, shape):
+    if not law.is_lowrank(shape):
         return keys, np.empty((len(seeds), 0, 0), np.float32), 1
     rank, columns = law.rank or 1, shape[1]
     rights = np.empty((len(seeds), rank, columns), np.float32)

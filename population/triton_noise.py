@@ -1,3 +1,6 @@
+# Kernels are Triton's language, not Python: their arguments have no Python types.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
+
 """The noise contract on CUDA: the fused loop of ``population.kernels`` as one Triton kernel.
 
 Integer Philox and a table read give the CPU's bits; ``tl.randn`` would not, its Box-Muller is not portable.
@@ -22,7 +25,6 @@ from numpy.typing import NDArray
 from population import philox
 from population.direction import Law
 from population.errors import DirectionInvalid
-from population.noise import is_lowrank, noise_name
 from population.tensors import CODES
 
 BLOCKS = 128
@@ -35,7 +37,7 @@ BFLOAT16, FLOAT16 = tl.constexpr(CODES["bfloat16"]), tl.constexpr(CODES["float16
 
 
 @triton.jit
-def _philox(block, stream, k0, k1):  # type: ignore[no-untyped-def]
+def _philox(block, stream, k0, k1):
     """Ten rounds of the counter (block low, block high, stream, 0), as four uint32 tensors."""
     c0, c1 = block.to(tl.uint32), (block >> 32).to(tl.uint32)
     c2, c3 = tl.zeros_like(c0) + stream, tl.zeros_like(c0)
@@ -48,7 +50,7 @@ def _philox(block, stream, k0, k1):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _values(table, block, stream, k0, k1):  # type: ignore[no-untyped-def]
+def _values(table, block, stream, k0, k1):
     """The eight values of each block, as (BLOCKS · 8,) float32 in element order."""
     c0, c1, c2, c3 = _philox(block, stream, k0, k1)
     # ``join`` appends the fastest dimension: bits of the place in a block, from the highest to the lowest.
@@ -58,7 +60,7 @@ def _values(table, block, stream, k0, k1):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _round(values, CODE: tl.constexpr, WIDE: tl.constexpr):  # type: ignore[no-untyped-def]
+def _round(values, CODE: tl.constexpr, WIDE: tl.constexpr):
     """Nearest-even bits of dtype CODE (NaN: the positive quiet one), as float32 bits if WIDE."""
     bits = values.to(tl.uint32, bitcast=True)
     if CODE == BFLOAT16:
@@ -77,7 +79,7 @@ def _round(values, CODE: tl.constexpr, WIDE: tl.constexpr):  # type: ignore[no-u
 
 
 @triton.jit(do_not_specialize=["k0", "k1"])
-def _fill(out, table, k0, k1, stream, start, count, BLOCKS: tl.constexpr):  # type: ignore[no-untyped-def]
+def _fill(out, table, k0, k1, stream, start, count, BLOCKS: tl.constexpr):
     block = start // 8 + tl.program_id(0).to(tl.int64) * BLOCKS + tl.arange(0, BLOCKS)
     values = _values(table, block, stream, k0.to(tl.uint32), k1.to(tl.uint32))
     at = (start // 8 + tl.program_id(0).to(tl.int64) * BLOCKS) * 8 + tl.arange(0, 8 * BLOCKS) - start
@@ -89,7 +91,7 @@ def _perturb(
     out, base, table, keys, rights, lefts, amplitudes, step, scale, start, count, columns, first_row, rows,
     COMPONENTS: tl.constexpr, RANK: tl.constexpr, CODE: tl.constexpr, STORED: tl.constexpr,
     WIDE: tl.constexpr, BLOCKS: tl.constexpr,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     first = start // 8 + tl.program_id(0).to(tl.int64) * BLOCKS
     block, element = first + tl.arange(0, BLOCKS), first * 8 + tl.arange(0, 8 * BLOCKS)
     at = element - start
@@ -135,7 +137,7 @@ def gaussian(
 
 def perturb(
     out: torch.Tensor,
-    base: torch.Tensor,
+    base: torch.Tensor | NDArray[Any],
     law: Law,
     name: str,
     shape: Sequence[int],
@@ -151,20 +153,20 @@ def perturb(
     Raises:
         DirectionInvalid: tensors that do not fit each other or ``storage``.
     """
-    _check(out, base, storage)
+    base = _checked(out, base, storage)
     device, count = str(base.device), base.numel()
     if not count:
         return
-    name = noise_name(law, name)
-    rank, columns = (law.rank or 1, shape[1]) if is_lowrank(law, shape) else (0, 1)
+    name = law.noise_name(name)
+    rank, columns = (law.rank or 1, shape[1]) if law.is_lowrank(shape) else (0, 1)
     first_row, rows = start // columns, (start + count - 1) // columns - start // columns + 1
     lefts = _factors(seeds, name, philox.LEFT, first_row * rank, rows * rank, device)
     rights = _factors(seeds, name, philox.RIGHT, 0, columns * rank, device)
     keys = torch.tensor([philox.key(seed, name) for seed in seeds], dtype=torch.int64, device=device)
-    scale = float(np.float32(1 / np.sqrt(rank or 1)))
+    factors, scale = torch.from_numpy(amplitudes).to(device), float(np.float32(1 / np.sqrt(rank or 1)))
     with torch.cuda.device_of(out):
         _perturb[_grid(start, count)](
-            _bits(out), _bits(base), _table(device), keys, rights, lefts, torch.from_numpy(amplitudes).to(device),
+            _bits(out), _bits(base), _table(device), keys, rights, lefts, factors,
             float(step), scale, start, count, columns, first_row, rows,
             len(seeds), rank, CODES[storage], CODES[_name(base)], out.element_size() == 4, BLOCKS,
             enable_fp_fusion=False,
@@ -196,7 +198,7 @@ def _name(tensor: torch.Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-def _check(out: torch.Tensor, base: Any, storage: str) -> None:
+def _checked(out: torch.Tensor, base: torch.Tensor | NDArray[Any], storage: str) -> torch.Tensor:
     if not isinstance(base, torch.Tensor) or base.device != out.device:
         raise DirectionInvalid(f"the output is on {out.device} and the base is not")
     if storage not in CODES or _name(base) not in CODES or _name(out) not in (storage, "float32"):
@@ -205,3 +207,4 @@ def _check(out: torch.Tensor, base: Any, storage: str) -> None:
         raise DirectionInvalid(
             f"base {tuple(base.shape)} and output {tuple(out.shape)} are not alike in memory"
         )
+    return base

@@ -39,12 +39,14 @@ def close(a: float, b: float, size: float) -> bool:
     return abs(a - b) <= 1e-12 * size + 1e-300
 
 
+@settings(deadline=None)
 @given(TRIPLES)
 def test_inner_product_is_the_sum_over_shared_seeds(triple):
     a, b, _ = triple
     assert close(inner(a, b), float(exact(a, b)), a.norm() * b.norm())
 
 
+@settings(deadline=None)
 @given(TRIPLES, AMPLITUDES)
 def test_inner_product_is_symmetric_and_bilinear(triple, factor):
     a, b, c = triple
@@ -55,6 +57,7 @@ def test_inner_product_is_symmetric_and_bilinear(triple, factor):
     assert close(inner(a * factor, c), factor * inner(a, c), size)
 
 
+@settings(deadline=None)
 @given(TRIPLES)
 def test_norm_does_not_depend_on_the_order_of_addition(triple):
     a, b, c = triple
@@ -64,6 +67,7 @@ def test_norm_does_not_depend_on_the_order_of_addition(triple):
     assert (a + b).norm() <= (a.norm() + b.norm()) * (1 + 1e-12)
 
 
+@settings(deadline=None)
 @given(TRIPLES)
 def test_a_projection_leaves_an_orthogonal_rest(triple):
     a, b, _ = triple
@@ -73,6 +77,7 @@ def test_a_projection_leaves_an_orthogonal_rest(triple):
     assert close(along.norm(), abs(cosine(a, b)) * a.norm(), a.norm())
 
 
+@settings(deadline=None)
 @given(directions())
 def test_difference_with_itself_is_zero_and_the_cosine_one(a):
     assert (a - a).norm() == 0
@@ -81,6 +86,7 @@ def test_difference_with_itself_is_zero_and_the_cosine_one(a):
     assert cosine(a, -a) == pytest.approx(-1.0 if a.norm() else 0.0)
 
 
+@settings(deadline=None)
 @given(directions())
 def test_json_round_trip_is_exact(a):
     again = Direction.from_json(json.loads(json.dumps(a.to_json())))
@@ -89,6 +95,7 @@ def test_json_round_trip_is_exact(a):
     assert hash(again) == hash(a)
 
 
+@settings(deadline=None)
 @given(directions(Law()), directions(Law()))
 def test_digests_tell_directions_apart(a, b):
     assert (a.digest() == b.digest()) == (a == b)

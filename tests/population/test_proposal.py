@@ -3,7 +3,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from population.direction import Law
@@ -14,6 +14,7 @@ from population.proposal import BASE, isotropic, null_candidate
 SIGMAS = [5e-4, 1e-3, 2e-3]
 
 
+@settings(deadline=None)
 @given(size=st.integers(2, 200), count=st.integers(1, 7), prefix=st.integers(0, 200))
 def test_every_prefix_has_balanced_shares_of_the_sigmas(size, count, prefix):
     sigmas = [1e-3 * (i + 1) for i in range(min(count, size))]
