@@ -38,8 +38,11 @@ jobs = sa.Table(
     sa.Column("lease_owner", sa.String),
     sa.Column("lease_until", sa.Float),
     sa.Column("attempt", sa.Integer, nullable=False),
-    # Workers lost since the job last got further, and how far that was: {phase and split: prompts done}.
+    # Workers lost since the job last got further, the seconds they spent, since when the present one tries,
+    # and how far it was: {phase and split: prompts done}.
     sa.Column("losses", sa.Integer, nullable=False),
+    sa.Column("stalled", sa.Float, nullable=False),
+    sa.Column("stalled_since", sa.Float),
     sa.Column("reached", sa.JSON, nullable=False),
 )
 

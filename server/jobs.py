@@ -31,6 +31,7 @@ def create(database: Database, clock: Clock, spec: Mapping[str, Any]) -> dict[st
         "created_at": clock.stamp(),
         "attempt": 0,
         "losses": 0,
+        "stalled": 0.0,
         "reached": {},
     }
     with database.write() as connection:

@@ -91,7 +91,7 @@ class Journal:
         reached = dict(connection.execute(query).scalar_one_or_none() or {})
         mark, step = f"{phase} {data.get('split', '')}".strip(), _step(kind, data)
         if step > reached.get(mark, -1):
-            values |= {"reached": {**reached, mark: step}, "losses": 0}
+            values |= {"reached": {**reached, mark: step}, **leases.got_further(self._clock)}
         return values
 
 

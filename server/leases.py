@@ -18,7 +18,15 @@ from server.database import Database, jobs, workers
 from server.errors import LeaseLost
 
 LEASE_SECONDS = 60.0
-MAX_LOSSES = 3
+
+# When a job that keeps losing its worker is given up: three losses are enough once they have taken a minute
+# without the job getting further. A worker needs seconds to load torch and the model, so kills in quick
+# succession, an impatient operator's for example, prove nothing; a dozen in a row do.
+LOSSES = 3
+STALLED_SECONDS = 60.0
+MAX_LOSSES = 12
+
+STALL = (jobs.c.status, jobs.c.phase, jobs.c.losses, jobs.c.stalled, jobs.c.stalled_since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,7 @@ def claim(database: Database, clock: Clock, owner: str) -> Lease | None:
             status="running",
             lease_owner=owner,
             lease_until=clock.monotonic() + LEASE_SECONDS,
+            stalled_since=clock.monotonic(),
             attempt=jobs.c.attempt + 1,
             started_at=sa.func.coalesce(jobs.c.started_at, clock.stamp()),
         )
@@ -164,28 +173,34 @@ def reap(database: Database, clock: Clock, alive: Callable[[str], bool], *, coun
 
 def _return(connection: sa.Connection, clock: Clock, job: str, reason: str, *, counts: bool) -> None:
     """Back to the queue; or to its end, when it was being cancelled or has lost too many workers."""
-    row = connection.execute(
-        sa.select(jobs.c.status, jobs.c.losses, jobs.c.phase).where(jobs.c.id == job)
-    ).one()
+    row = connection.execute(sa.select(*STALL).where(jobs.c.id == job)).one()
     losses = row.losses + counts
-    values: dict[str, Any] = {"lease_owner": None, "lease_until": None, "losses": losses, "status": "queued"}
+    # Clocks of different boots do not compare; a negative difference counts as nothing.
+    stalled = row.stalled + counts * max(0.0, clock.monotonic() - row.stalled_since)
+    values: dict[str, Any] = {"lease_owner": None, "lease_until": None, "status": "queued"}
+    values |= {"losses": losses, "stalled": stalled}
     kind, data = "job.interrupted", {"reason": reason, "losses": losses}
     if row.status == "cancelling":
         values |= {"status": "cancelled", "finished_at": clock.stamp()}
         kind, data = "job.cancelled", {}
-    elif losses >= MAX_LOSSES:
-        data = _worker_lost(row.phase)
+    elif losses >= MAX_LOSSES or (losses >= LOSSES and stalled >= STALLED_SECONDS):
+        data = _worker_lost(row.phase, losses)
         values |= {"status": "failed", "finished_at": clock.stamp(), "error": data}
         kind = "job.failed"
     connection.execute(sa.update(jobs).where(jobs.c.id == job).values(values))
     events.append(connection, clock, job, kind, data)
 
 
-def _worker_lost(phase: str | None) -> dict[str, Any]:
+def got_further(clock: Clock) -> dict[str, Any]:
+    """What progress means for the job's row: the workers lost until then are forgiven."""
+    return {"losses": 0, "stalled": 0.0, "stalled_since": clock.monotonic()}
+
+
+def _worker_lost(phase: str | None, losses: int) -> dict[str, Any]:
     return {
         "code": "worker_lost",
         "phase": phase,
-        "detail": f"the worker died {MAX_LOSSES} times without getting further",
+        "detail": f"the worker died {losses} times without getting further",
         "hint": "usually out of memory: take a smaller engine.batch_size; DATA/worker.log has its last words",
     }
 

@@ -24,7 +24,7 @@ HELP = """Check the exported checkpoint in DIRECTORY.
 @click.option(
     "--base",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The base model's directory. Default: where the recipe says it was.",
+    help="The base model's directory. Default: the run's model, else the hub id in the recipe.",
 )
 @click.option(
     "--evidence",
@@ -33,12 +33,8 @@ HELP = """Check the exported checkpoint in DIRECTORY.
 )
 def verify(directory: Path, base: Path | None, evidence: Path | None, as_json: bool) -> None:
     from corp.audit import audit
-
     from server.cli.progress import ProgressPrinter
 
-    beside = directory.resolve().parent / "gate-evidence.json"
-    if evidence is None and beside.is_file():
-        evidence = beside
     with closing(ProgressPrinter()) as printer:
         report = audit(directory, base=base, evidence=evidence, emit=printer).to_json()
     if as_json:

@@ -108,33 +108,52 @@ def test_a_worker_that_lost_its_lease_can_write_nothing(database: Database, time
     leases.finish(database, time.clock, new, "succeeded", report=REPORT)
 
 
-def test_three_lost_workers_without_progress_fail_the_job(database: Database, time: Time) -> None:
+def lose(database: Database, time: Time, seconds: float) -> None:
+    """A worker that dies so long after its claim."""
+    claimed(database, time)
+    time.pass_(seconds)
+    leases.reap(database, time.clock, nobody)
+
+
+def test_three_workers_lost_in_a_minute_without_progress_fail_the_job(database: Database, time: Time) -> None:
     job = jobs.create(database, time.clock, SPEC)["id"]
-    for _ in range(leases.MAX_LOSSES):
-        claimed(database, time)
-        leases.reap(database, time.clock, nobody)
+    lose(database, time, 25)
+    lose(database, time, 25)
+    assert jobs.get(database, job)["status"] == "queued"
+    lose(database, time, 25)
     row = jobs.get(database, job)
     assert (row["status"], row["error"]["code"]) == ("failed", "worker_lost")
     assert row["finished_at"] is not None
 
 
-def test_ten_lost_workers_with_progress_between_do_not_fail_it(database: Database, time: Time) -> None:
+def test_ten_quick_kills_do_not_fail_a_job_but_a_dozen_do(database: Database, time: Time) -> None:
     job = jobs.create(database, time.clock, SPEC)["id"]
-    for done in range(10):
+    for _ in range(10):
+        lose(database, time, 2)
+    assert jobs.get(database, job)["status"] == "queued"
+    for _ in range(2):
+        lose(database, time, 2)
+    assert jobs.get(database, job)["status"] == "failed"
+
+
+def test_twenty_lost_workers_with_progress_between_do_not_fail_it(database: Database, time: Time) -> None:
+    job = jobs.create(database, time.clock, SPEC)["id"]
+    for done in range(20):
         journal = Journal(database, time.clock, claimed(database, time), threading.Event())
-        journal.emit("phase.progress", {"phase": "search", "split": "support", "done": done, "total": 10})
+        time.pass_(25)
+        journal.emit("phase.progress", {"phase": "search", "split": "support", "done": done, "total": 20})
+        time.pass_(25)
         leases.reap(database, time.clock, nobody)
     assert jobs.get(database, job)["status"] == "queued"
 
 
 def test_repeating_what_was_reached_before_is_no_progress(database: Database, time: Time) -> None:
     job = jobs.create(database, time.clock, SPEC)["id"]
-    for _ in range(leases.MAX_LOSSES + 1):
-        if jobs.get(database, job)["status"] == "failed":
-            break
+    for _ in range(3):  # the first gets to 5, the others only there
         journal = Journal(database, time.clock, claimed(database, time), threading.Event())
         journal.emit("phase.started", {"phase": "search"})
         journal.emit("phase.progress", {"phase": "search", "split": "support", "done": 5, "total": 10})
+        time.pass_(25)
         leases.reap(database, time.clock, nobody)
     assert jobs.get(database, job)["status"] == "failed"
 
@@ -145,6 +164,7 @@ def test_a_shutdown_gives_the_job_back_and_counts_nothing(database: Database, ti
         leases.release(database, time.clock, claimed(database, time))
     for _ in range(2 * leases.MAX_LOSSES):
         claimed(database, time)
+        time.pass_(25)
         leases.reap(database, time.clock, nobody, counts=False)
     row = jobs.get(database, job)
     assert (row["status"], row["losses"]) == ("queued", 0)

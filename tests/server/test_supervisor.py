@@ -68,7 +68,7 @@ def test_any_number_of_killed_workers_is_survived_while_the_job_gets_further(
 ) -> None:
     with service(tmp_path) as running:
         job = start(running, tiny_llama, "blocks=60", "pause=0.05")
-        for _ in range(5):  # more than the losses that a job without progress may have
+        for _ in range(5):
             before = len(blocks(running, job))
             kill_worker(running)
             until(partial(got_further, running, job, before))
