@@ -14,10 +14,12 @@ from corp import evidence as evidences
 from corp.errors import AuditFailed
 from corp.evidence import GateEvidence as GateEvidence
 from corp.inspection import inspect, report
+from corp.manifest import NAME as MANIFEST
 from corp.realise import Realised
-from corp.recipe import Recipe
+from corp.recipe import NAME, Recipe
 from corp.rescore import rescore
-from population.checkpoint import Checkpoint, resolve
+from corp.sidecars import sidecars
+from population.checkpoint import INDEX, Checkpoint, resolve
 from population.errors import ModelMissing
 from population.tensors import bits
 
@@ -87,12 +89,13 @@ def audit(
 def compare(
     checkpoint: Checkpoint, recipe: Recipe, base: Checkpoint, emit: Emit, *, threads: int = 1
 ) -> None:
-    """Rebuild every tensor from ``base`` and ``recipe`` and compare it with the exported one, bit by bit.
+    """Rebuild every file but the card from ``base`` and ``recipe`` and compare, tensors bit by bit.
 
     Raises:
-        AuditFailed: naming the base's files or the tensors that differ.
+        AuditFailed: naming the base's files, the exported files or the tensors that differ.
     """
     _check_base(base, recipe)
+    report(checkpoint.path, _compare_sidecars(checkpoint, recipe, base))
     realised = Realised(base, recipe.direction, recipe.storage, threads=threads)
     problems, total = [], len(recipe.tensors)
     for done, name in enumerate(recipe.tensors, start=1):
@@ -135,6 +138,18 @@ def _check_base(base: Checkpoint, recipe: Recipe) -> None:
             f"{base.path} is not the base of this recipe: {', '.join(wrong)} differ",
             hint=f"name the directory of {recipe.base.id} with --base",
         )
+
+
+def _compare_sidecars(checkpoint: Checkpoint, recipe: Recipe, base: Checkpoint) -> list[str]:
+    """Configuration, tokenizer and templates that the base does not give."""
+    expected = sidecars(base, recipe.storage)
+    own = {*checkpoint.files, INDEX, "README.md", NAME, MANIFEST}
+    found = {path.name: path for path in checkpoint.path.iterdir() if path.name not in own}
+    return [
+        f"{name} is not what {base.path} gives"
+        for name in sorted(expected.keys() | found.keys())
+        if name not in expected or name not in found or found[name].read_bytes() != expected[name]
+    ]
 
 
 def _compare_tensor(

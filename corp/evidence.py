@@ -42,7 +42,9 @@ class GateEvidence(BaseModel):
     @classmethod
     def _finite(cls, values: Any) -> Any:
         """JSON has no NaN: a value that is no number says as little as none."""
-        return [None if isinstance(v, float) and not math.isfinite(v) else v for v in values]
+        if not isinstance(values, list | tuple):
+            return values
+        return [None if isinstance(value, float) and not math.isfinite(value) else value for value in values]
 
     @model_validator(mode="after")
     def _one_of_each(self) -> GateEvidence:

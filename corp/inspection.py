@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from corp import layout
 from corp.errors import AuditFailed
 from corp.manifest import Manifest
 from corp.recipe import Recipe
@@ -52,6 +53,7 @@ def report(directory: Path, problems: list[str]) -> None:
 def _problems(checkpoint: Checkpoint, recipe: Recipe, manifest: Manifest) -> Iterator[str]:
     yield from _stray(checkpoint, manifest)
     yield from _tensors(checkpoint, recipe)
+    yield from _layout(checkpoint)
     yield from _config(checkpoint, recipe)
     yield from _templates(checkpoint.path)
     yield from _modes(checkpoint.path, manifest)
@@ -63,6 +65,20 @@ def _stray(checkpoint: Checkpoint, manifest: Manifest) -> Iterator[str]:
             yield f"{name} is a file that some loaders would execute or take for the weights"
         elif name.endswith(".safetensors") and name not in checkpoint.files:
             yield f"{name} holds weights that the checkpoint does not name"
+
+
+def _layout(checkpoint: Checkpoint) -> Iterator[str]:
+    """Headers and index have one spelling, so nothing can hide in them."""
+    shards = []
+    for file in checkpoint.files:
+        within = [info for info in checkpoint.tensors.values() if info.file == file]
+        shards.append(layout.shard(file, within))
+        with (checkpoint.path / file).open("rb") as stream:
+            if stream.read(len(shards[-1].header)) != shards[-1].header:
+                yield f"the header of {file} is not the one that was written"
+    for name, data in layout.index(shards).items():
+        if (checkpoint.path / name).read_bytes() != data:
+            yield f"{name} is not the index of these weight files"
 
 
 def _tensors(checkpoint: Checkpoint, recipe: Recipe) -> Iterator[str]:

@@ -39,10 +39,10 @@ def plan(tensors: Iterable[TensorInfo], storage: str, shard_bytes: int) -> tuple
     """
     groups = _groups([_cast(tensor, storage) for tensor in tensors], shard_bytes)
     if len(groups) == 1:
-        return (_shard(SINGLE, groups[0]),)
+        return (shard(SINGLE, groups[0]),)
     count = len(groups)
     return tuple(
-        _shard(f"model-{number:05d}-of-{count:05d}.safetensors", group)
+        shard(f"model-{number:05d}-of-{count:05d}.safetensors", group)
         for number, group in enumerate(groups, start=1)
     )
 
@@ -85,7 +85,8 @@ def _entry_limit(tensor: TensorInfo) -> int:
     return len(json.dumps(tensor.name)) + len(json.dumps(tensor.shape)) + 80
 
 
-def _shard(file: str, tensors: Sequence[TensorInfo]) -> Shard:
+def shard(file: str, tensors: Sequence[TensorInfo]) -> Shard:
+    """The file that holds ``tensors`` in this order; where they lay before does not matter."""
     header = _header(tensors)
     placed, offset = [], len(header)
     for tensor in tensors:

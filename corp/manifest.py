@@ -51,6 +51,8 @@ class Manifest:
         """
         path = directory / NAME
         try:
+            if path.is_symlink() or (path.exists() and not path.is_file()):
+                raise ValueError("it is not a plain file")  # opening a pipe would wait for ever
             with path.open("rb") as file:
                 data = file.read(LIMIT)
             manifest = cls(_entries(loads(data.decode("utf-8"))))
