@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import hashlib
 import os
-import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +17,7 @@ from corp.errors import DiskFull, OutputUnusable
 from corp.layout import Shard, index, plan
 from corp.manifest import NAME as MANIFEST
 from corp.manifest import Entry, Manifest
+from corp.partial import new_file, partial, remove_stale, write_at
 from corp.realise import Realised
 from corp.recipe import Base, Recipe
 from corp.sidecars import card_metadata, sidecars
@@ -88,9 +85,9 @@ def materialise(
     realised = Realised(checkpoint, direction, storage, threads=threads)
     shards = plan(checkpoint.tensors.values(), storage, shard_bytes)
     files = sidecars(checkpoint, storage) | index(shards)
-    _remove_stale(target)
+    remove_stale(target)
     _check_room(target, sum(shard.nbytes for shard in shards) + sum(map(len, files.values())))
-    with _partial(target) as folder, _Writer(folder) as writer:
+    with partial(target) as folder, _Writer(folder) as writer:
         for shard in shards:
             writer.shard(shard, realised)
         base = Base(*recipes.identify(base_id, checkpoint.path, revision), base_files or checkpoint.digests())
@@ -123,21 +120,21 @@ class _Writer:
             thread.shutdown()
 
     def file(self, name: str, data: bytes) -> None:
-        with _new_file(self._folder / name, len(data)) as descriptor:
-            _write(descriptor, memoryview(data), 0)
+        with new_file(self._folder / name, len(data)) as descriptor:
+            write_at(descriptor, memoryview(data), 0)
         self.entries[name] = Entry.of(data)
 
     def shard(self, shard: Shard, realised: Realised) -> None:
         """A weight file: header, then each tensor's chunks at their offsets."""
         whole = hashlib.sha256(shard.header)
-        with _new_file(self._folder / shard.file, shard.nbytes) as descriptor:
-            _write(descriptor, memoryview(shard.header), 0)
+        with new_file(self._folder / shard.file, shard.nbytes) as descriptor:
+            write_at(descriptor, memoryview(shard.header), 0)
             for tensor in shard.tensors:
                 digest = hashlib.sha256()
                 previous: list[Future[None]] = []
                 for start, values in realised.chunks(tensor.name):
                     data = values.data.cast("B")
-                    _write(descriptor, data, tensor.offset + start * values.itemsize)
+                    write_at(descriptor, data, tensor.offset + start * values.itemsize)
                     wait(previous)  # the next chunk takes the previous one's memory
                     previous = self._digest(data, (whole, digest, self._weights))
                 wait(previous)
@@ -177,79 +174,3 @@ def _check_room(target: Path, size: int) -> None:
             f"{target.absolute().parent} has {free:,} bytes free; the export to {target.name} needs {need:,}",
             hint="free some space or name a directory on another disk",
         )
-
-
-def _prefix(target: Path) -> str:
-    return f".{target.name}.partial-"
-
-
-def _remove_stale(target: Path) -> None:
-    """Remove what killed exports to ``target`` left; a live one holds a lock on its directory."""
-    for path in target.absolute().parent.glob(f"{_prefix(target)}*"):
-        with _held(path):
-            shutil.rmtree(path)
-
-
-@contextmanager
-def _partial(target: Path) -> Iterator[Path]:
-    """A directory beside ``target`` to build in; removed unless it was published."""
-    folder = target.absolute().parent / f"{_prefix(target)}{secrets.token_hex(8)}"
-    folder.mkdir()
-    try:
-        with _held(folder):
-            yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    """Hold the directory's lock; the kernel releases it when the process dies, however it dies.
-
-    Raises:
-        OutputUnusable: another process holds it.
-    """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise OutputUnusable(
-            f"another process is exporting into {folder}", hint="wait for it, or stop it first"
-        ) from None
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _new_file(path: Path, size: int) -> Iterator[int]:
-    """A new file of ``size`` bytes, its blocks reserved, readable to whom the umask allows."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
-    try:
-        _reserve(descriptor, size)
-        yield descriptor
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise DiskFull(
-            f"the disk filled up while {path.name} ({size:,} bytes) was written to {path.parent.parent}",
-            hint="free some space and start again; nothing was published",
-        ) from None
-    finally:
-        os.close(descriptor)
-
-
-def _reserve(descriptor: int, size: int) -> None:
-    try:
-        if size:
-            os.posix_fallocate(descriptor, 0, size)
-    except OSError as error:  # some file systems cannot reserve; there a full disk shows when it is written
-        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
-            raise
-        os.ftruncate(descriptor, size)
-
-
-def _write(descriptor: int, data: memoryview, offset: int) -> None:
-    while data:
-        count = os.pwrite(descriptor, data, offset)
-        data, offset = data[count:], offset + count

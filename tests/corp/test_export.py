@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import torch
 
-import corp.export
 from corp.errors import DiskFull, OutputUnusable
+from corp.partial import partial
 from corp.recipe import Recipe
 from population.direction import Component, Direction, Law
 from population.errors import DirectionInvalid, TargetExists
@@ -183,7 +183,7 @@ def test_nothing_is_left_of_an_export_that_fails(tiny_llama: Path, tmp_path: Pat
 
 def test_an_export_that_is_still_running_is_left_alone(tiny_llama: Path, tmp_path: Path) -> None:
     target = tmp_path / "checkpoint"
-    with corp.export._partial(target) as folder:
+    with partial(target) as folder:
         (folder / "file").touch()
         with pytest.raises(OutputUnusable, match="another process"):
             export(tiny_llama, target)
