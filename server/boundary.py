@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -44,13 +45,23 @@ class Boundary:
         scope.setdefault("state", {})["request_id"] = request_id
         request = Request(scope)
         started = False
+        refused: Message | None = (
+            None  # the start of an error in plain text, as starlette's file answers have
+        )
 
         async def sender(message: Message) -> None:
-            nonlocal started
+            nonlocal started, refused
             if message["type"] == "http.response.start":
+                if _is_plain_error(message):
+                    refused = message
+                    return
                 started = True
                 message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
-            await send(message)
+            if refused is None:
+                await send(message)
+            elif not message.get("more_body"):
+                status, refused = refused["status"], None
+                await answer(status, "request_refused", HTTPStatus(status).phrase)
 
         async def answer(status: int, code: str, detail: str, hint: str = "") -> None:
             response = problem(request_id, request.url.path, status, code, detail, hint=hint)
@@ -93,6 +104,11 @@ class Boundary:
             status=413,
             hint="put the rows into a JSONL file on the server and name its absolute path in task.data.path",
         )
+
+
+def _is_plain_error(message: Message) -> bool:
+    kinds = [value for name, value in message["headers"] if name == b"content-type"]
+    return bool(message["status"] >= 400 and any(kind.startswith(b"text/plain") for kind in kinds))
 
 
 def _hostname(request: Request) -> str | None:

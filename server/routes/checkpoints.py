@@ -27,7 +27,6 @@ FILE: dict[int | str, dict[str, Any]] = {
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     },
     206: {"description": "the part that the Range header asks for"},
-    416: {"description": "the Range header asks for what the file does not have"},
 }
 
 
@@ -58,7 +57,9 @@ def get_checkpoint(checkpoint_id: str, context: Context) -> Checkpoint:
     operation_id="getCheckpointFile",
     summary="Download a file of a checkpoint, or a range of it",
     response_class=FileResponse,
-    responses=FILE | ONE,
+    responses=FILE
+    | ONE
+    | refusals(s400="the Range header is malformed", s416="the Range header asks for what is not there"),
 )
 def get_file(checkpoint_id: str, name: str, context: Context) -> FileResponse:
     """Only the names in the manifest, and the manifest itself, are files here; a path is never followed."""
