@@ -24,12 +24,12 @@ def main(model: Path) -> dict[str, float]:
 def measure(model: Path) -> dict[str, float]:
     import torch
     import transformers  # noqa: F401  # part of the interpreter's share
-    from population.engines.torch import TorchEngine
 
     from corp.spec import load_spec
     from population.checkpoint import Checkpoint
     from population.direction import Law
     from population.engines.engine import Sampling
+    from population.engines.torch import TorchEngine
     from population.proposal import isotropic
     from verify.task import load_task
 

@@ -6,13 +6,13 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from population.direction import Direction
-from population.proposal import BASE, Candidate
-from population.scoring import Table
 
 from corp.audit import GateEvidence
 from corp.gate import Decision, decide
 from corp.phases.run import Run
+from population.direction import Direction
+from population.proposal import BASE, Candidate
+from population.scoring import Table
 
 
 def gate_phase(run: Run) -> dict[str, object]:
@@ -75,11 +75,11 @@ def write_evidence(run: Run, table: Table, chosen: Candidate) -> None:
     spec = run.prepared.spec
     GateEvidence(
         task=spec.task,
-        engine=spec.engine.model_dump(mode="json"),
+        engine=spec.engine,
         identity={key: str(value) for key, value in run.engine.identity.items()},
-        values=[float(value) for value in table.values[1]],
-        valid=[bool(value) for value in table.valid[1]],
-        texts=run.store.texts(chosen.key, "gate"),
+        values=tuple(map(float, table.values[1])),
+        valid=tuple(map(bool, table.valid[1])),
+        texts=tuple(run.store.texts(chosen.key, "gate")),
     ).write(run.target / "gate-evidence.json")
 
 

@@ -14,9 +14,8 @@ from corp.errors import Cancelled, RunChanged, ScoresUnusable
 from population.publish import publish_json
 
 if TYPE_CHECKING:
-    from population.engines.torch import TorchEngine
-
     from corp.preflight import Prepared
+    from population.engines.torch import TorchEngine
     from population.proposal import Candidate
     from population.scoring import Progress, Switch, Table
     from population.store import ScoreStore
