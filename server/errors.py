@@ -3,6 +3,7 @@
 CorpError (verify.errors)
 ├── AddressUnusable     the port is taken, or the host cannot be bound
 ├── RemoteRefused       a host other than loopback without --allow-remote
+├── DirectoryUnusable   the data directory cannot be written
 ├── DataLocked          another server holds the data directory
 ├── DatabaseMismatch    a jobs database of another version, or a damaged one
 ├── JobUnknown          no such job
@@ -31,6 +32,10 @@ class AddressUnusable(CorpError):
 
 class RemoteRefused(CorpError):
     code = "remote_refused"
+
+
+class DirectoryUnusable(CorpError):
+    code = "directory_unusable"
 
 
 class DataLocked(CorpError):

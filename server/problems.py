@@ -18,7 +18,7 @@ from verify.errors import CorpError
 log = logging.getLogger("corp.api")
 
 MEDIA_TYPE = "application/problem+json"
-TYPE_BASE = "https://corp-posttrain.invalid/problems/"  # an identifier; docs/api.md lists the codes
+TYPE_BASE = "urn:corp:problem:"  # a name; docs/api.md lists the codes
 
 STATUS: Mapping[str, int] = {
     "job_unknown": 404,

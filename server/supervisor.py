@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from server import leases
 from server.clock import Clock
 from server.database import Database
-from server.errors import AddressUnusable, DataLocked, RemoteRefused
+from server.errors import AddressUnusable, DataLocked, DirectoryUnusable, RemoteRefused
 from server.layout import Layout
 from server.locks import FileLock, held
 
@@ -68,6 +68,7 @@ def serve(
     with contextlib.closing(listen(settings)) as listener, _locked(layout):
         database = Database.open(layout.database)
         leases.reap(database, clock, lambda worker: held(layout.worker_lock(worker)))
+        _sweep(layout)
         keeper = Keeper(layout, database, clock, settings.grace, worker)
         server = _server(settings, layout, database, clock)
         keeper.start()
@@ -127,12 +128,25 @@ def _url(listener: socket.socket) -> str:
 @contextlib.contextmanager
 def _locked(layout: Layout) -> Iterator[None]:
     with FileLock(layout.serve_lock) as lock:
-        if not lock.acquire():
+        try:
+            acquired = lock.acquire()
+        except OSError as error:
+            raise DirectoryUnusable(
+                f"{layout.data} cannot be used: {error.strerror}", hint="name another --data directory"
+            ) from None
+        if not acquired:
             raise DataLocked(
                 f"another `corp serve` is using {layout.data}",
                 hint="stop it, or name another --data directory",
             )
         yield
+
+
+def _sweep(layout: Layout) -> None:
+    """Remove the lock files of dead workers. Only before ours start: one that is just starting looks dead."""
+    for path in layout.worker_lock("any").parent.glob("*.lock"):
+        if not held(path):
+            path.unlink(missing_ok=True)
 
 
 def _server(settings: ServeSettings, layout: Layout, database: Database, clock: Clock) -> uvicorn.Server:

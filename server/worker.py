@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from sqlalchemy.exc import OperationalError
 
 from corp.errors import Cancelled
 from server import leases
@@ -96,8 +97,8 @@ class Worker:
             report = run()
             journal.flush()
             leases.finish(database, clock, lease, "succeeded", report=report)
-        except LeaseLost:
-            raise
+        except (LeaseLost, OperationalError):
+            raise  # not the job's fault: it ends the worker, and the next one tries again
         except Cancelled:
             if leases.cancel_requested(database, lease):
                 leases.finish(database, clock, lease, "cancelled")

@@ -20,7 +20,7 @@ import click
 
 from corp.errors import Cancelled, ScoresUnusable
 from corp.spec import JobSpec
-from server import supervisor
+from server import leases, supervisor
 from server.worker import work
 
 
@@ -69,7 +69,9 @@ def worker(data: Path) -> None:
 
 @scripted.command("serve")
 @click.option("--data", type=click.Path(path_type=Path), required=True)
-def serve(data: Path) -> None:
+@click.option("--lease", type=float, default=leases.LEASE_SECONDS)
+def serve(data: Path, lease: float) -> None:
+    leases.LEASE_SECONDS = lease
     settings = supervisor.ServeSettings(data, port=0)
     command = (sys.executable, "-m", "tests.server.scripted", "worker")
     supervisor.serve(settings, lambda url: click.echo(json.dumps({"url": url})), worker=command)

@@ -16,7 +16,7 @@ import pytest
 
 from server.errors import RemoteRefused
 from server.supervisor import ServeSettings, is_loopback, listen
-from tests.server.service import REAL, ROOT, Service, scripted_job, service, until
+from tests.server.service import REAL, ROOT, SCRIPTED, Service, scripted_job, service, until
 
 
 def blocks(running: Service, job: str) -> list[str]:
@@ -94,6 +94,17 @@ def test_a_job_that_kills_every_worker_fails_with_the_reason(tmp_path: Path, tin
 
 
 @pytest.mark.slow
+def test_a_worker_that_hangs_is_killed_and_replaced(tmp_path: Path, tiny_llama: Path) -> None:
+    with service(tmp_path, (*SCRIPTED, "--lease", "8")) as running:
+        job = start(running, tiny_llama, "blocks=20", "pause=0.05")
+        (worker,) = running.workers()
+        os.kill(worker.pid, signal.SIGSTOP)
+        ended = running.ended(job)
+        assert (ended["status"], ended["attempt"]) == ("succeeded", 2)
+        assert not worker.is_running()
+
+
+@pytest.mark.slow
 def test_a_killed_supervisor_leaves_no_orphan_and_the_next_one_continues(
     tmp_path: Path, tiny_llama: Path
 ) -> None:
@@ -132,6 +143,13 @@ def test_a_second_server_on_the_same_data_exits_with_a_message(shared: Service) 
     assert second.returncode == 2
     assert "error [data_locked]" in second.stderr
     assert shared.http.get("/healthz").status_code == 200
+
+
+def test_a_data_directory_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refused = serve_again(tmp_path / "file" / "data", "--port", "0")
+    assert refused.returncode == 2
+    assert "error [directory_unusable]" in refused.stderr
 
 
 def test_a_taken_port_is_a_clear_error(tmp_path: Path) -> None:
