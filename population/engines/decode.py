@@ -19,7 +19,9 @@ from population.engines.engine import Sampling
 from population.engines.forward import Forward
 from population.engines.stopping import Stops
 
-GROUP_TOKENS = 1024  # of a prefill; matrix products reach full speed from about 512 rows
+GROUP_TOKENS = (
+    512  # of a prefill: products are at full speed, and no activation outgrows malloc's reused blocks
+)
 LOGITS = 1 << 26  # most logits held at once when scoring: 256 MiB in float32
 
 

@@ -82,7 +82,7 @@ class Forward:
         with torch.inference_mode():
             out = self._model(input_ids=torch.tensor([[self._pad]], device=self.device), use_cache=True)
         self.vocabulary = out.logits.shape[-1]
-        layers = getattr(out.past_key_values, "layers", ())
+        layers = getattr(getattr(out, "past_key_values", None), "layers", ())
         keys = [getattr(layer, "keys", None) for layer in layers]
         if not keys or any(key is None or key.dim() != 4 for key in keys):
             raise ModelUnsupported(

@@ -25,7 +25,12 @@ def load_model(path: Path, dtype: torch.dtype, device: torch.device) -> Any:
     with _quiet():
         try:
             model = AutoModelForCausalLM.from_pretrained(
-                path, local_files_only=True, use_safetensors=True, trust_remote_code=False, dtype=dtype
+                path,
+                local_files_only=True,
+                use_safetensors=True,
+                trust_remote_code=False,
+                dtype=dtype,
+                ignore_mismatched_sizes=True,  # ``bind`` says which tensor and what shapes
             )
         except (
             Exception

@@ -12,6 +12,7 @@ from population.errors import ModelUnsupported
 if TYPE_CHECKING:
     import torch
 
+CPUINFO = Path("/proc/cpuinfo")
 WIDER = {  # compute dtypes that hold every value of a storage dtype
     "bfloat16": ("bfloat16", "float32"),
     "float16": ("float16", "float32"),
@@ -55,10 +56,10 @@ def compute_dtype(compute: str, storage: str, device: str) -> str:
     return compute
 
 
-def _multiplies_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+def _multiplies_bfloat16() -> bool:
     """Whether this CPU has bfloat16 arithmetic; emulated, it runs at a tenth of float32's speed."""
     try:
-        return re.search(r"\b(avx512_bf16|amx_bf16|bf16)\b", cpuinfo.read_text()) is not None
+        return re.search(r"\b(avx512_bf16|amx_bf16|bf16)\b", CPUINFO.read_text()) is not None
     except OSError:
         return False
 
