@@ -61,8 +61,14 @@ def _check(job: JobSpec, folder: Path, as_json: bool) -> None:
         return
     click.echo("the job can run")
     for name, value in facts.items():
-        shown = ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else value
-        click.echo(f"  {name:<12}  {shown}")
+        click.echo(f"  {name.replace('_', ' '):<16}{_shown(value)}")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        names = {name: name if str(name).isidentifier() else repr(name) for name in value}
+        return ", ".join(f"{names[name]} {_shown(inner)}" for name, inner in value.items() if inner != {})
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def _execute(job: JobSpec, target: Path, folder: Path) -> dict[str, Any]:
