@@ -17,6 +17,7 @@ from corp.operators import operator
 from corp.spec import JobSpec
 from population.checkpoint import Checkpoint, resolve
 from population.direction import Law
+from population.engines.placement import cores
 from population.proposal import Candidate, isotropic
 from population.publish import publish_json
 from population.scope import select
@@ -129,13 +130,8 @@ def open_run(prepared: Prepared, target: Path) -> Prepared:
 def _resolved(prepared: Prepared) -> JobSpec:
     spec = prepared.spec
     model = str(Path(spec.model).resolve()) if Path(spec.model).is_dir() else spec.model
-    engine = spec.engine.model_copy(update={"threads": spec.engine.threads or default_threads()})
+    engine = spec.engine.model_copy(update={"threads": spec.engine.threads or cores()})
     return spec.model_copy(update={"model": model, "engine": engine, "task": prepared.task.inline()})
-
-
-def default_threads() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _same_run(stored: Path, resolved: JobSpec, any_threads: bool) -> JobSpec:

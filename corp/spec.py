@@ -53,7 +53,7 @@ class EngineSpec(Section):
     """How the model is run. Everything here can change a score and belongs to a run's identity."""
 
     kind: Literal["torch"] = "torch"
-    device: str = Field(default="auto", pattern=r"^(auto|cpu|cuda(:\d+)?)$")
+    device: str = Field(default="auto", pattern=r"^(auto|cpu|cuda)$", description="auto, cpu or cuda")
     storage: Literal["bfloat16", "float16", "float32"] | None = Field(
         default=None, description="dtype the weights are rounded to and exported in; default the checkpoint's"
     )
@@ -61,7 +61,9 @@ class EngineSpec(Section):
         default="auto", description="dtype of the arithmetic; auto takes float32 on a CPU without bf16 units"
     )
     batch_size: int = Field(default=128, ge=1, le=65_536, description="prompts per block")
-    threads: int | None = Field(default=None, ge=1, le=1024, description="CPU threads; default all cores")
+    threads: int | None = Field(
+        default=None, ge=1, le=1024, description="CPU threads; default the physical cores"
+    )
 
 
 class GateSpec(Section):
