@@ -76,7 +76,7 @@ def _turn(looking_up: bool) -> Any:
     words[before:] become out[at: at + 32].
 
     Written in LLVM's terms because the order matters: arithmetic and table reads alternate, so that a core
-    does one while it waits for the other. As loops of their own they make 1.1 G values/s, like this 1.5.
+    does one while it waits for the other. As loops of their own they make 1.1 G values/s, like this 1.55.
     Words are kept in 64-bit lanes whose upper halves are garbage that a multiplication ignores.
     """
 
@@ -89,7 +89,7 @@ def _turn(looking_up: bool) -> Any:
                 data = context.make_array(signature.args[array])(context, builder, values[array]).data
                 return builder.gep(data, [values[index]])
 
-            target, halves, target_out = pointer(4, 5), pointer(4, 6), pointer(8, 9)
+            target, source, values_out = pointer(4, 5), pointer(4, 6), pointer(8, 9)
             data = context.make_array(signature.args[7])(context, builder, values[7]).data
             state = _counter(builder, values[2], values[3])
             for turn in range(ROUNDS):
@@ -97,8 +97,8 @@ def _turn(looking_up: bool) -> Any:
                     builder, state, *(_round_key(builder, values[i], turn * WEYL[i]) for i in (0, 1))
                 )
                 if looking_up:
-                    places = range(32 * turn // ROUNDS, 32 * (turn + 1) // ROUNDS)
-                    _look_up(builder, places, halves, data, target_out)
+                    places = range(16 * turn // ROUNDS, 16 * (turn + 1) // ROUNDS)
+                    _look_up(builder, places, source, data, values_out)
             _store_words(builder, state, target)
             return context.get_dummy_value()
 
@@ -126,12 +126,17 @@ def _round(builder: Any, state: list[Any], k0: Any, k1: Any) -> list[Any]:
     return [builder.xor(builder.xor(high1, c1), k0), p1, builder.xor(builder.xor(high0, c3), k1), p0]
 
 
-def _look_up(builder: Any, places: range, halves: Any, table: Any, out: Any) -> None:
-    halves = builder.bitcast(halves, ir.IntType(16).as_pointer())
+def _look_up(builder: Any, places: range, words: Any, table: Any, out: Any) -> None:
+    """The two values of each word, low half first, in one store: with a store each it is a tenth slower."""
+    words, table = (builder.bitcast(array, I32.as_pointer()) for array in (words, table))
+    out = builder.bitcast(out, I64.as_pointer())
     for place in places:
         at = [ir.Constant(I64, place)]
-        half = builder.zext(builder.load(builder.gep(halves, at)), I64)
-        builder.store(builder.load(builder.gep(table, [half])), builder.gep(out, at))
+        word = builder.zext(builder.load(builder.gep(words, at)), I64)
+        halves = builder.and_(word, ir.Constant(I64, 0xFFFF)), builder.lshr(word, ir.Constant(I64, 16))
+        low, high = (builder.zext(builder.load(builder.gep(table, [half])), I64) for half in halves)
+        pair = builder.or_(low, builder.shl(high, ir.Constant(I64, 32)))
+        builder.store(pair, builder.gep(out, at)).align = 4
 
 
 def _store_words(builder: Any, state: list[Any], target: Any) -> None:

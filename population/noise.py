@@ -51,7 +51,7 @@ def gaussian(seed: int, name: str, start: int, stop: int, stream: int = 0) -> ND
     stream = _integer(stream, "stream")
     if not 0 <= stream < 2**32:
         raise DirectionInvalid(f"noise stream {stream} is not an integer from 0 to 2^32 - 1")
-    k0, k1 = _keys([as_seed(seed)], name)[0]
+    k0, k1 = (np.uint64(word) for word in philox.key(as_seed(seed), name))
     first = start // 8
     blocks = -(-stop // 8) - first if stop > start else 0
     values = np.empty(8 * blocks, np.float32)

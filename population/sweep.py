@@ -28,8 +28,8 @@ from population.scope import select
 from population.tensors import raw
 from population.threads import spread
 
-BUFFER = 8 << 20
-"""Bytes of sums that one thread holds."""
+BUFFER = 4 << 20
+"""Bytes of sums that one thread holds: what it writes should still be in a cache."""
 
 
 class Tensor(Protocol):

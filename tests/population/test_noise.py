@@ -13,6 +13,7 @@ from population.direction import Component, Law
 from population.errors import DirectionInvalid
 from population.noise import accumulate, apply, gaussian, perturb
 from population.philox import TABLE_SHA256, key, table
+from population.threads import PIECE
 
 RANDOM123 = [  # kat_vectors of Random123: philox 4x32 10 rounds
     ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
@@ -226,8 +227,9 @@ def test_a_thousand_switches_leave_no_drift():
 
 @pytest.mark.parametrize("law", [Law(), Law("lowrank", 2)], ids=["full", "lowrank"])
 def test_threads_and_cuts_do_not_change_a_bit(law):
-    shape, components = (700, 501), [Component(1, 0.01), Component(2, 0.02)]
-    base = base_tensor("bfloat16", 700 * 501)
+    shape, components = (1700, 501), [Component(1, 0.01), Component(2, 0.02)]
+    base = base_tensor("bfloat16", 1700 * 501)
+    assert base.numel() > 3 * PIECE  # else nothing is spread
     whole, threaded, cut = (torch.empty_like(base) for _ in range(3))
     perturb(whole, base, law, "w", shape, components)
     perturb(threaded, base, law, "w", shape, components, threads=3)
@@ -236,6 +238,20 @@ def test_threads_and_cuts_do_not_change_a_bit(law):
         perturb(cut[a:b], base[a:b], law, "w", shape, components, start=a)
     assert same_weights(whole, threaded)
     assert same_weights(whole, cut)
+
+
+def test_components_too_small_for_the_storage_dtype_add_up():
+    """At weight 1 bfloat16 moves in steps of 2^-8 upwards: added one by one, none of these would arrive."""
+    size, components = 20_000, [Component(seed, 5e-4) for seed in range(100)]
+    base = torch.ones(size, dtype=torch.bfloat16)
+    out, one_by_one = torch.empty_like(base), base.clone()
+    perturb(out, base, Law(), "w", (size,), components)
+    for component in components:
+        one_by_one += torch.from_numpy(5e-4 * gaussian(component.seed, "w", 0, size)).bfloat16()
+    exact = sum(5e-4 * gaussian(c.seed, "w", 0, size).astype(np.float64) for c in components)
+    assert abs(np.corrcoef((out.float() - 1).numpy(), exact)[0, 1]) > 0.9
+    assert float((one_by_one == 1).float().mean()) > 0.9
+    assert float((out == 1).float().mean()) < 0.5
 
 
 def test_output_may_be_the_base_itself():
@@ -300,7 +316,8 @@ def test_arrays_that_do_not_fit_are_refused():
 @pytest.mark.parametrize("law", [Law(), Law("lowrank", 2), Law(scale=0.1)], ids=["full", "lowrank", "scaled"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_sums_equal_the_sum_inside_perturb_bit_for_bit(law, threads):
-    shape, size, seeds = (420, 331), 420 * 331, list(range(11))
+    shape, size, seeds = (840, 661), 840 * 661, list(range(11))
+    assert size > 2 * PIECE
     coefficients = np.random.default_rng(1).standard_normal((5, 11)).astype(np.float32)
     coefficients[np.random.default_rng(2).random((5, 11)) < 0.4] = 0
     sums = np.zeros((5, size), np.float32)

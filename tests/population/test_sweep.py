@@ -28,14 +28,14 @@ class Model:
         default_factory=lambda: {
             "embed.weight": Info((301, 129)),
             "layer.norm.weight": Info((129,), "float32"),
-            "layer.mlp.weight": Info((400, 500)),
+            "layer.mlp.weight": Info((1100, 500)),
             "ids": Info((7,), "int64"),
         }
     )
 
 
 MODEL = Model()
-PERTURBED = 301 * 129 + 129 + 400 * 500
+PERTURBED = 301 * 129 + 129 + 1100 * 500
 
 
 def line(count: int, law: Law) -> list[Direction]:
@@ -83,7 +83,7 @@ def test_integer_tensors_and_tensors_out_of_scope_have_no_sum(tmp_path):
     seeds = {component.seed for direction in directions for component in direction.components}
     with SweepSums.build(MODEL, directions, tmp_path / "sums") as sums:
         assert sums.names() == ("layer.norm.weight", "layer.mlp.weight")
-        assert sums.noise_values == len(seeds) * (129 + 400 * 500)
+        assert sums.noise_values == len(seeds) * (129 + 1100 * 500)
 
 
 def test_reads_are_slices_of_the_sum(tmp_path):
@@ -92,7 +92,7 @@ def test_reads_are_slices_of_the_sum(tmp_path):
         part = np.empty(50, np.float32)
         sums.read(2, "layer.mlp.weight", 1000, 1050, into=part)
         np.testing.assert_array_equal(part, whole[1000:1050])
-        assert whole.shape == (200_000,)
+        assert whole.shape == (550_000,)
         assert whole.std() > 0.5
 
 
