@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from verify.task import TaskSpec
 
 from corp.errors import SpecInvalid
+from verify.task import TaskSpec
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Quantile = Annotated[float, Field(ge=0, lt=1)]
@@ -62,7 +62,7 @@ class EngineSpec(Section):
     )
     batch_size: int = Field(default=128, ge=1, le=65_536, description="prompts per block")
     threads: int | None = Field(
-        default=None, ge=1, le=1024, description="CPU threads; default the physical cores"
+        default=None, ge=1, le=1024, description="CPU threads; default physical cores"
     )
 
 

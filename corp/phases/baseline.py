@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from population.proposal import BASE, null_candidate
 
 from corp.phases.run import Run
+from population.proposal import BASE, null_candidate
 
 
 def baseline_phase(run: Run) -> dict[str, object]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from population.proposal import BASE, Candidate
 
 from corp.errors import NoSignal
 from corp.operators import OPERATORS, Proposal
 from corp.phases.run import Run
 from corp.preflight import MARGIN
+from population.proposal import BASE, Candidate
 
 if TYPE_CHECKING:
     from population.engines.engine import Engine
