@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml constraints.txt
 install: $(STAMP) ## create .venv with everything in it
 
 $(MODEL)/config.json: | $(STAMP)
-	$(BIN)/python -m examples.smollm2 $(MODEL)
+	TQDM_DISABLE=1 $(BIN)/python -m examples.smollm2 $(MODEL)
 
 model: $(MODEL)/config.json ## prepare SmolLM2-135M-Instruct as a safetensors checkpoint
 

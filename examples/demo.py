@@ -109,7 +109,9 @@ def post(client: httpx.Client, name: str, model: Path) -> dict[str, Any]:
 def answer(checkpoint: Path, messages: list[dict[str, str]]) -> str:
     """The exported checkpoint's greedy answer in plain transformers."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
     model = AutoModelForCausalLM.from_pretrained(checkpoint, dtype="float32")
     inputs = tokenizer.apply_chat_template(

@@ -38,7 +38,10 @@ def convert(gguf: Path, target: Path) -> None:
     """Dequantize ``gguf`` to bfloat16 and save model, tokenizer and chat template under ``target``."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, LlamaForCausalLM
+    from transformers.utils import logging
 
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     loaded = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.bfloat16)
     config = loaded.config
     config.dtype = torch.bfloat16
