@@ -36,11 +36,16 @@ def load_model(path: Path, dtype: torch.dtype, device: torch.device) -> Any:
             Exception
         ) as error:  # KeyError, ValueError, RuntimeError, OSError … by architecture and version
             raise ModelUnsupported(
-                f"transformers cannot load {path}: {str(error)[:300]}",
+                f"transformers cannot load {path}: {_gist(error)}",
                 hint="check that this version of transformers knows the architecture in config.json",
             ) from error
         model.tie_weights()  # also where a stored copy of the output head differs: the config says tied
     return model.to(device).eval().requires_grad_(False)
+
+
+def _gist(error: Exception) -> str:
+    """The first paragraph of what it says, on one line."""
+    return " ".join(str(error).strip().partition("\n\n")[0].split())[:300]
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from population.sweep import SweepSums
 from population.tensors import raw
 
 ALIGNMENT = 64  # bytes between tensors of the base copy: a cache line, and any dtype's alignment
-PIECE = 1 << 22  # elements digested at once
+PIECE = 1 << 22  # elements digested or compared at once: 16 MiB of scratch
 
 BASE = "base"
 
@@ -137,7 +137,8 @@ class LiveWeights:
                     f"the model holds no values for {name}: a packed copy has replaced them",
                     hint="use the torch engine without weight packing",
                 )
-            if not torch.equal(live, self._base[name].to(live.dtype)):
+            pieces = zip(torch.split(live, PIECE), torch.split(self._base[name], PIECE), strict=True)
+            if not all(torch.equal(piece, stored.to(piece.dtype)) for piece, stored in pieces):
                 raise EngineMismatch(
                     f"transformers loads {name} otherwise than the checkpoint stores it",
                     hint="load the model with transformers and save it again with save_pretrained",
