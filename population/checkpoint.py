@@ -7,7 +7,6 @@ and refuses, with a hint, what could not be perturbed, scored and exported faith
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections import Counter
@@ -21,16 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from population.errors import ModelMissing, ModelUnsupported
-from population.header import TensorInfo, read_header
+from population.header import TensorInfo
+from population.weightfiles import INDEX, SINGLE, check_format, read_json, read_tensors, weight_files
 
-__all__ = ["RAW", "Checkpoint", "TensorInfo", "resolve"]
+__all__ = ["INDEX", "RAW", "SINGLE", "Checkpoint", "TensorInfo", "resolve"]
 
 RAW: Mapping[str, np.dtype[Any]] = {  # how a weight's bytes appear in numpy, which has no bfloat16
     "bfloat16": np.dtype("<u2"),
     "float16": np.dtype("<f2"),
     "float32": np.dtype("<f4"),
 }
-SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 TOKENIZERS = (
     ("tokenizer.json",),
     ("tokenizer.model",),
@@ -73,13 +72,12 @@ class Checkpoint:
             ModelUnsupported: not a safetensors checkpoint of a causal language model in floating point.
         """
         names = _listing(path)
-        config = _read_json(path / "config.json", hint="name a directory saved by save_pretrained")
+        check_format(path, names)
+        config = read_json(path / "config.json", hint="name a directory saved by save_pretrained")
         _check_config(path, config)
         _check_sidecars(path, names)
-        files = _weight_files(path, names)
-        tensors = _read_tensors(path, files)
-        if INDEX in names:
-            _check_index(path, tensors)
+        files = weight_files(path, names)
+        tensors = read_tensors(path, files)
         _check_weights(path, tensors)
         duplicates = _duplicates(config, tensors)
         tensors = {name: info for name, info in tensors.items() if name not in duplicates}
@@ -127,10 +125,16 @@ def resolve(model: str, revision: str | None = None) -> Path:
 
     Raises:
         ModelMissing: neither a directory nor an id that the hub, or its local cache, can serve.
+        ModelUnsupported: a single file, for example of GGUF weights.
     """
     path = Path(model).expanduser()
     if path.is_dir():
         return path
+    if path.is_file():
+        raise ModelUnsupported(
+            f"{model} is a single file",
+            hint="name the directory of a safetensors checkpoint, with its config",
+        )
     if not HUB_ID.fullmatch(model):
         raise ModelMissing(f"there is no directory {model}", hint="check the path of the model")
     from huggingface_hub import snapshot_download
@@ -152,18 +156,6 @@ def _listing(path: Path) -> frozenset[str]:
         raise ModelMissing(
             f"the model directory {path} cannot be read: {error.strerror}", hint="check the path of the model"
         ) from error
-
-
-def _read_json(path: Path, *, hint: str) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError as error:
-        raise ModelMissing(f"{path} cannot be read: {error.strerror}", hint=hint) from error
-    except (ValueError, RecursionError) as error:
-        raise ModelUnsupported(f"{path} is not JSON: {str(error)[:100]}", hint=hint) from error
-    if not isinstance(content, dict):
-        raise ModelUnsupported(f"{path} is not a JSON object", hint=hint)
-    return content
 
 
 def _check_config(path: Path, config: Mapping[str, Any]) -> None:
@@ -199,76 +191,6 @@ def _check_sidecars(path: Path, names: frozenset[str]) -> None:
     if not any(names.issuperset(files) for files in TOKENIZERS):
         raise ModelUnsupported(
             f"{path} has no tokenizer", hint="put tokenizer.json or tokenizer.model beside config.json"
-        )
-
-
-def _weight_files(path: Path, names: frozenset[str]) -> tuple[str, ...]:
-    if SINGLE in names and INDEX in names:
-        if set(_weight_map(path).values()) == {SINGLE}:
-            return (SINGLE,)
-        raise ModelUnsupported(
-            f"{path} has both {SINGLE} and {INDEX}, and engines disagree on which one counts",
-            hint="remove the one that is out of date",
-        )
-    if SINGLE in names:
-        return (SINGLE,)
-    if INDEX in names:
-        return tuple(sorted(set(_weight_map(path).values())))
-    raise _without_safetensors(path, names)
-
-
-def _without_safetensors(path: Path, names: frozenset[str]) -> ModelUnsupported:
-    others = sorted(name for name in names if name.endswith((".bin", ".pt", ".pth", ".ckpt", ".gguf")))
-    if any(name.endswith(".gguf") for name in others):
-        return ModelUnsupported(
-            f"{path} has GGUF weights only", hint="use the safetensors checkpoint that it was made from"
-        )
-    if others:
-        return ModelUnsupported(
-            f"{path} has pickled weights only ({others[0]}), and loading them can run code",
-            hint="convert them to safetensors with save_pretrained, on a machine where you trust them",
-        )
-    return ModelUnsupported(
-        f"{path} has neither {SINGLE} nor {INDEX}", hint="name a directory saved by save_pretrained"
-    )
-
-
-def _weight_map(path: Path) -> dict[str, str]:
-    """The index's table of tensor name → file, with file names that stay inside the directory."""
-    table = _read_json(path / INDEX, hint="fetch or save the checkpoint again").get("weight_map")
-    if not isinstance(table, dict) or not table:
-        raise ModelUnsupported(f"{path / INDEX} has no weight_map", hint="fetch or save the checkpoint again")
-    for file in table.values():
-        if not isinstance(file, str) or not file.endswith(".safetensors") or re.search(r"[/\\\0]", file):
-            raise ModelUnsupported(
-                f"{path / INDEX} points at {file!r}, which is not the plain name of a safetensors file",
-                hint="do not use this checkpoint unless you know who wrote it",
-            )
-    return table
-
-
-def _read_tensors(path: Path, files: tuple[str, ...]) -> dict[str, TensorInfo]:
-    tensors: dict[str, TensorInfo] = {}
-    for file in files:
-        for name, info in read_header(path / file).items():
-            if name in tensors:
-                raise ModelUnsupported(
-                    f"tensor {name!r} is stored twice, in {tensors[name].file} and {file}",
-                    hint="fetch or save the checkpoint again",
-                )
-            tensors[name] = info
-    return tensors
-
-
-def _check_index(path: Path, tensors: Mapping[str, TensorInfo]) -> None:
-    table = _weight_map(path)
-    stray = sorted(table.keys() ^ tensors.keys()) or sorted(
-        name for name, file in table.items() if tensors[name].file != file
-    )
-    if stray:
-        raise ModelUnsupported(
-            f"{path / INDEX} and the weight files disagree on {len(stray)} tensors, first {stray[0]!r}",
-            hint="fetch or save the checkpoint again",
         )
 
 

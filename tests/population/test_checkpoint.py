@@ -179,6 +179,14 @@ def _header(header: object, data: bytes = b"", length: int | None = None) -> Dam
     return lambda path: write(path / "model.safetensors", header, data, length)
 
 
+def test_what_is_no_safetensors_checkpoint_is_called_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    with pytest.raises(ModelUnsupported, match="GGUF weights only"):
+        Checkpoint.open(tmp_path)
+    with pytest.raises(ModelUnsupported, match="is a single file"):
+        resolve(str(tmp_path / "model.gguf"))
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -194,6 +202,7 @@ def _header(header: object, data: bytes = b"", length: int | None = None) -> Dam
         (lambda path: (path / "tokenizer.json").unlink(), "no tokenizer"),
         (_only("pytorch_model.bin"), "pickled weights only"),
         (_only("model.Q4_1.gguf"), "GGUF weights only"),
+        (_only("adapter_config.json"), "an adapter, not a whole model"),
         (_only("other.safetensors"), "neither model.safetensors nor"),
         (_header({"w": entry("I8", [4], 0, 4)}, bytes(4)), "buffer or a quantised weight"),
         (_header({"w": entry("F64", [1], 0, 8)}, bytes(8)), "float64"),
