@@ -11,9 +11,11 @@ NAMES = ("noise", "sweep", "generation", "memory", "export")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*NAMES, []], help="which ones; default all")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which ones; default all")
     parser.add_argument("--model", type=Path, required=True, help="directory of SmolLM2-135M-Instruct")
     arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(NAMES):
+        parser.error(f"no benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
     for name in arguments.names or NAMES:
         print(f"\n== {name} ==", flush=True)
         importlib.import_module(f"benchmarks.{name}").main(arguments.model)
