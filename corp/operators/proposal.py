@@ -74,7 +74,7 @@ def components(rewards: Numbers, candidates: Sequence[Candidate]) -> list[Compon
     if len(members) > 1 and np.ptp(np.asarray(rewards, np.float64)) == 0:
         raise NoSignal(
             f"all {len(members)} candidates have the same reward, {rewards[0]:g}",
-            hint="use a larger sigma, more prompts or a task on which the model is sometimes right",
+            hint="use a larger sigma, more prompts or a task that the model gets right only sometimes",
         )
     return members
 

@@ -35,7 +35,7 @@ def consolidate_phase(run: Run) -> dict[str, object]:
     try:
         proposals = propose(run)
     except NoSignal as error:
-        return {"chosen": None, "reason": error.detail, "proposals": [], "points": []}
+        return {"chosen": None, "reason": str(error), "proposals": [], "points": []}
     points = line(proposals, run.prepared.spec.consolidate.scales)
     stage = Stage(run, proposals, {point.candidate.key: point.proposal for point in points})
     try:

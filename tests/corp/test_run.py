@@ -100,7 +100,7 @@ def test_equal_rewards_abstain_for_want_of_signal(pocket: Path, tmp_path: Path) 
     spec = pocket_spec(pocket, task={**task, "splits": small}, population={"size": 4, "sigmas": [0.01]})
     report = run(spec, tmp_path / "run")
     assert report["outcome"] == "no_improvement"
-    assert "equal" in report["reason"]
+    assert "have the same reward, 0 – use a larger sigma" in report["reason"]
     assert report["gate"] is None
     assert not (tmp_path / "run/checkpoint").exists()
 
