@@ -9,10 +9,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from corp.errors import AuditFailed
-from corp.spec import EngineSpec, describe
+from corp.spec import EngineSpec
 from population.publish import publish_bytes
 from verify.errors import CorpError
 from verify.task import TaskSpec
+from verify.wording import describe
 
 NAME = "gate-evidence.json"
 
@@ -72,7 +73,8 @@ class GateEvidence(BaseModel):
         except OSError as error:
             raise AuditFailed(f"{path} cannot be read: {error.strerror}", hint=hint) from None
         except ValidationError as error:
-            raise AuditFailed(f"{path} is not evidence of a gate: {describe(error)}", hint=hint) from None
+            problems = describe(error, None, "evidence")
+            raise AuditFailed(f"{path} is not evidence of a gate: {problems}", hint=hint) from None
         except CorpError as error:  # of the task inside
             raise AuditFailed(f"{path}: {error.detail}", hint=error.hint) from None
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from corp.errors import SpecInvalid
 from verify.task import TaskSpec
+from verify.wording import describe
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Quantile = Annotated[float, Field(ge=0, lt=1)]
@@ -115,13 +116,8 @@ def parse(data: object, where: str) -> JobSpec:
     try:
         return JobSpec.model_validate(data)
     except ValidationError as error:
-        raise SpecInvalid(f"{where}: {describe(error)}", hint="see docs/spec.md for the fields") from None
-
-
-def describe(error: ValidationError) -> str:
-    """Every problem as ``field: message``, the input values left out (they may hold secrets)."""
-    rows = [f"{'.'.join(map(str, row['loc'])) or 'spec'}: {row['msg']}" for row in error.errors()]
-    return "; ".join(rows)
+        problems = describe(error, data, "spec", JobSpec)
+        raise SpecInvalid(f"{where}: {problems}", hint="see docs/spec.md for the fields") from None
 
 
 def load_spec(path: Path) -> tuple[JobSpec, Path]:

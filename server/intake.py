@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,6 +12,7 @@ from server.datafiles import data_files, is_absolute
 from server.errors import BodyUnusable, FieldsInvalid, PathRelative
 from server.problems import pointer
 from verify.strict_json import loads
+from verify.wording import problems
 
 
 def read_spec(body: bytes, media_type: str) -> JobSpec:
@@ -30,9 +30,8 @@ def read_spec(body: bytes, media_type: str) -> JobSpec:
     try:
         spec = JobSpec.model_validate(data)
     except ValidationError as error:
-        rows = error.errors(include_url=False, include_input=False)
-        found = [{"pointer": locate(data, row["loc"]), "detail": row["msg"]} for row in rows]
-        raise FieldsInvalid(found) from None
+        found = problems(error, data, JobSpec)
+        raise FieldsInvalid([{"pointer": pointer(at), "detail": detail} for at, detail in found]) from None
     _check_paths(spec)
     return spec
 
@@ -54,18 +53,6 @@ def read_json(body: bytes) -> Any:
     except ValueError as error:
         raise BodyUnusable(f"the body is not JSON: {error}") from None
     return data
-
-
-def locate(data: Any, parts: Sequence[str | int]) -> str:
-    """The JSON pointer of a pydantic location, whose parts also name the union members that were tried."""
-    found: list[str | int] = []
-    for number, part in enumerate(parts, 1):
-        inside = part in data if isinstance(data, dict) else isinstance(part, int) and isinstance(data, list)
-        if inside:
-            data = data[part] if isinstance(data, dict) or part < len(data) else None  # type: ignore[operator]
-        if inside or number == len(parts):
-            found.append(part)
-    return pointer(found)
 
 
 def _check_paths(spec: JobSpec) -> None:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from verify.errors import TaskInvalid
 from verify.numbering import arrangement, keyed, multiset, permutation
+from verify.wording import describe
 
 Row = dict[str, Any]
 
@@ -197,7 +198,7 @@ def generator(name: str, **params: object) -> Family:
     try:
         return family.model_validate(params)
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, row['loc']))}: {row['msg']}" for row in error.errors())
+        problems = describe(error, params, name, family)
         accepted = ", ".join(["seed", *family.model_fields])
         raise TaskInvalid(f"generator {name}: {problems}", hint=f"{name} takes {accepted}") from None
 

@@ -18,6 +18,7 @@ from verify.splits import Splitter
 from verify.strict_json import canonical
 from verify.validation import Validation, validate
 from verify.verdict import Item, Verdict, Verifier
+from verify.wording import describe
 
 __all__ = ["SPLITS", "SplitCounts", "Task", "TaskSpec", "load_task", "parse_task"]
 
@@ -162,8 +163,8 @@ def parse_task(data: object, where: str = "task") -> TaskSpec:
     try:
         return TaskSpec.model_validate(data)
     except ValidationError as error:
-        rows = [f"{'.'.join(map(str, row['loc'])) or 'task'}: {row['msg']}" for row in error.errors()]
-        raise TaskInvalid(f"{where}: {'; '.join(rows)}", hint="docs/tasks.md describes the fields") from None
+        problems = describe(error, data, "task", TaskSpec)
+        raise TaskInvalid(f"{where}: {problems}", hint="docs/tasks.md describes the fields") from None
 
 
 def _verifier(params: Mapping[str, Any]) -> Verifier:

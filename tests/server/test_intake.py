@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from server.errors import FieldsInvalid, PathRelative
-from server.intake import locate, read_json, read_spec
+from server.intake import read_json, read_spec
 from tests.server.service import scripted_job
 
 
@@ -14,15 +14,6 @@ def body(**changes: Any) -> bytes:
     import json
 
     return json.dumps({**scripted_job(Path("/model")), **changes}).encode()
-
-
-def test_union_members_are_no_part_of_a_pointer() -> None:
-    data = {"task": {"data": {"rows": [1, {"a/b": 2}]}}}
-    assert locate(data, ("task", "data", "rows", "rows", 0)) == "/task/data/rows/0"
-    assert locate(data, ("task", "data", "rows", "rows", 1, "a/b")) == "/task/data/rows/1/a~1b"
-    assert locate(data, ("task", "data", "splits", "gate")) == "/task/data/gate"
-    assert locate(data, ("task", "prompt")) == "/task/prompt"
-    assert locate(data, ()) == ""
 
 
 def test_json_text_outside_ascii_survives() -> None:
@@ -49,3 +40,18 @@ def test_a_relative_path_is_found_in_every_split(split: str) -> None:
 def test_hub_ids_and_absolute_paths_pass() -> None:
     for model in ("organization/model", "model", "/models/here"):
         assert read_spec(body(model=model), "application/json").model == model
+
+
+def test_fields_are_named_and_explained_as_in_the_body() -> None:
+    job = scripted_job(Path("/model"))
+    with pytest.raises(FieldsInvalid) as caught:
+        read_spec(
+            body(populaton={}, task={**job["task"], "data": {"path": "/a", "x/y": 1}}), "application/json"
+        )
+    assert caught.value.errors == [
+        {"pointer": "/task/data/x~1y", "detail": "there is no such field"},
+        {"pointer": "/populaton", "detail": "there is no such field, did you mean population?"},
+    ]
+    with pytest.raises(FieldsInvalid) as caught:
+        read_spec(body(population={"sigmas": [0]}), "application/json")
+    assert caught.value.errors == [{"pointer": "/population/sigmas/0", "detail": "should be greater than 0"}]
