@@ -10,7 +10,7 @@ import click
 
 from server.cli.doctor import doctor
 from server.cli.jobs import jobs
-from server.cli.output import INTERNAL_ERROR, INTERRUPTED, Command, note, print_json
+from server.cli.output import INTERNAL_ERROR, INTERRUPTED, Command, complain_usage, note, print_json
 from server.cli.run import run
 from server.cli.serve import serve
 from server.cli.verify import verify
@@ -50,7 +50,7 @@ def main() -> None:
     try:
         code = corp.main(standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        complain_usage(error, as_json="--json" in sys.argv)
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         note("interrupted")

@@ -50,6 +50,19 @@ def complain(error: CorpError) -> None:
     click.echo(f"error [{code_of(error)}]: {error}", err=True)
 
 
+def complain_usage(error: click.ClickException, *, as_json: bool) -> None:
+    """A command line that cannot be understood, in the form of our own errors."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+        return
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    hint = f"see {context.command_path} --help" if context else ""
+    detail = error.format_message().rstrip(".")
+    if as_json:
+        print_json({"error": {"code": "usage", "detail": detail, "hint": hint}})
+    note(f"error [usage]: {detail}" + (f" – {hint}" if hint else ""))
+
+
 def print_json(value: object) -> None:
     """One document on one line."""
     click.echo(json.dumps(value, ensure_ascii=False))

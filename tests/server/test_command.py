@@ -13,7 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from server.cli.specfile import portable, read_job
-from server.command import corp
+from server.command import corp, main
 from tests.server.service import Service, scripted_job, service
 
 
@@ -91,6 +91,40 @@ def test_what_is_wrong_is_one_line_and_exit_code_2(spec: Path, override: str, co
     assert done.stderr.startswith(f"error [{code}]: ")
     assert done.stderr.count("\n") == 1
     assert json.loads(done.stdout)["error"]["code"] == code
+
+
+@pytest.mark.parametrize(
+    ("line", "detail", "where"),
+    [
+        ("run job.yaml --sett a=1", "No such option '--sett'", "corp run --help"),
+        ("jobs list --status bad", "'bad' is not one of 'queued'", "corp jobs list --help"),
+        ("jobs get", "Missing argument 'JOB_ID'", "corp jobs get --help"),
+        ("rnu", "No such command 'rnu'", "corp --help"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_json_too(
+    line: str, detail: str, where: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["corp", *line.split(), "--json"])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    out, err = capsys.readouterr()
+    assert caught.value.code == 2
+    assert err.startswith("error [usage]: ")
+    assert detail in err
+    assert err.count("\n") == 1
+    error = json.loads(out)["error"]
+    assert detail in error["detail"]
+    assert where in error["hint"]
+
+
+def test_a_group_without_a_command_shows_its_help(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["corp", "jobs"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "watch" in capsys.readouterr().err
 
 
 def test_a_missing_file_and_broken_yaml_are_clear_errors(tmp_path: Path) -> None:
