@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from corp.errors import SpecInvalid
+from corp.strict_yaml import loads
 from verify.task import TaskSpec
 from verify.wording import describe
 
@@ -137,8 +137,8 @@ def load_spec(path: Path) -> tuple[JobSpec, Path]:
 
 def read_yaml(path: Path) -> Any:
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SpecInvalid(f"{path} cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SpecInvalid(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    except ValueError as error:
+        raise SpecInvalid(f"{path} is not valid YAML: {error}") from None

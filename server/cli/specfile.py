@@ -67,9 +67,8 @@ def portable(spec: JobSpec, folder: Path) -> dict[str, Any]:
 
 
 def _apply(data: dict[str, Any], override: str) -> None:
-    import yaml
-
     from corp.errors import SpecInvalid
+    from corp.strict_yaml import loads
 
     field, sign, text = override.partition("=")
     parts = field.split(".")
@@ -78,9 +77,9 @@ def _apply(data: dict[str, Any], override: str) -> None:
             f"--set {override}: not of the form FIELD=VALUE", hint="e.g. --set population.size=48"
         )
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise SpecInvalid(f"--set {field}: the value is not YAML: {' '.join(str(error).split())}") from None
+        value = loads(text)
+    except ValueError as error:
+        raise SpecInvalid(f"--set {field}: the value is not YAML: {error}") from None
     for part in parts[:-1]:
         data[part] = dict(data[part]) if isinstance(data.get(part), dict) else {}
         data = data[part]
