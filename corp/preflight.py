@@ -17,7 +17,8 @@ from corp.operators import operator
 from corp.spec import JobSpec
 from population.checkpoint import Checkpoint, resolve
 from population.direction import Law
-from population.engines.placement import cores
+from population.engines.placement import compute_dtype, cores, find_device
+from population.errors import ModelUnsupported
 from population.proposal import Candidate, isotropic
 from population.publish import publish_json
 from population.scope import select
@@ -71,6 +72,7 @@ def assemble(spec: JobSpec, folder: Path) -> Prepared:
         CorpError: the first thing that is wrong.
     """
     checkpoint = Checkpoint.open(resolve(spec.model, spec.revision))
+    _check_engine(spec, checkpoint)
     law = Law(
         kind="full" if spec.population.rank is None else "lowrank",
         rank=spec.population.rank,
@@ -83,6 +85,20 @@ def assemble(spec: JobSpec, folder: Path) -> Prepared:
         operator(name)
     task = load_task(spec.task, folder)
     return Prepared(spec, task, checkpoint, law, population, asdict(task.check()))
+
+
+def _check_engine(spec: JobSpec, checkpoint: Checkpoint) -> None:
+    """What the engine would refuse after loading the model: device, dtype, answers beyond the context."""
+    engine = spec.engine
+    if engine.device == "cuda":  # only this question needs torch
+        find_device(engine.device)
+    compute_dtype(engine.compute, engine.storage or checkpoint.storage, "cpu")
+    context = checkpoint.config.get("max_position_embeddings")
+    if isinstance(context, int) and spec.task.max_new_tokens >= context:
+        raise ModelUnsupported(
+            f"task.max_new_tokens is {spec.task.max_new_tokens}; the model's context has {context} tokens",
+            hint="lower it, so that prompt and answer fit together",
+        )
 
 
 def claim(target: Path) -> None:

@@ -99,6 +99,23 @@ def test_searches_that_make_no_sense(
     assert refused({**pocket_job(pocket), section: values}, tmp_path) == error.__name__
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"engine": {"device": "cuda"}}, "sees no GPU"),
+        ({"engine": {"compute": "bfloat16"}}, "cannot be computed with as bfloat16"),
+        ({"max_new_tokens": 64}, "task.max_new_tokens is 64; the model's context has 64 tokens"),
+    ],
+)
+def test_what_no_engine_can_do_is_refused_before_work(
+    pocket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], message: str
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    job = task(pocket, **change) if "max_new_tokens" in change else {**pocket_job(pocket), **change}
+    with pytest.raises(ModelUnsupported, match=message):
+        prepare(parse(job, "job"), tmp_path)
+
+
 def test_spec_file_that_is_not_yaml(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text("model: [unclosed")
     with pytest.raises(SpecInvalid, match=r"job\.yaml is not valid YAML"):

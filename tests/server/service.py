@@ -100,6 +100,7 @@ def scripted_job(model: Path, *script: str, **changes: Any) -> dict[str, Any]:
             "prompt": {"user": "{question}"},
             "verifier": {"kind": "exact"},
             "splits": {"support": 8, "select": 8, "gate": 8, "test": 8},
+            "max_new_tokens": 4,
             "stop": list(script),
         },
         "population": {"size": 4},
