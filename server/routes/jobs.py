@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from server import events, intake, jobs, representation
+from server.identifiers import ALPHABET
 from server.openapi import SPEC_BODY, refusals
 from server.routes import Context
 from server.schemas import Event, EventList, Job, JobList
@@ -26,6 +27,7 @@ CREATE = refusals(
 LIST = refusals(s422="a parameter is not valid")
 ONE = refusals(s404="no such job")
 
+JOB_ID = rf"^job_[{ALPHABET}]{{26}}$"
 Limit = Annotated[int, Query(ge=1, le=100, description="most entries")]
 
 
@@ -62,7 +64,9 @@ def _create(body: bytes, media_type: str, context: Context) -> Job:
 def list_jobs(
     context: Context,
     limit: Limit = 20,
-    after: Annotated[str | None, Query(description="id of the last job of the previous page")] = None,
+    after: Annotated[
+        str | None, Query(pattern=JOB_ID, description="id of the last job of the previous page")
+    ] = None,
     status: Annotated[Status | None, Query(description="only jobs in this state")] = None,
 ) -> JobList:
     rows, more = jobs.page(context.database, limit=limit, after=after, status=status)

@@ -116,6 +116,7 @@ def test_events_page_without_gaps(api: Service, http: httpx.Client, tiny_llama: 
         ("GET", "/v1/jobs?limit=0", 422, "parameter_invalid"),
         ("GET", "/v1/jobs?limit=101", 422, "parameter_invalid"),
         ("GET", "/v1/jobs?status=lost", 422, "parameter_invalid"),
+        ("GET", "/v1/jobs?after=job_unknown", 422, "parameter_invalid"),
         ("GET", "/v1/jobs/job_unknown/events?after=-1", 422, "parameter_invalid"),
         ("GET", "/v1/jobs/job_unknown/events?after=99999999999999999999", 422, "parameter_invalid"),
     ],
