@@ -57,9 +57,9 @@ class Manifest:
                 data = file.read(LIMIT)
             manifest = cls(_entries(loads(data.decode("utf-8"))))
         except OSError as error:
-            raise AuditFailed(
-                f"{path} cannot be read: {error.strerror}", hint="name a directory that CoRP exported"
-            ) from None
+            inner = directory / "checkpoint"
+            hint = f"name {inner}" if (inner / NAME).is_file() else "name a directory that CoRP exported"
+            raise AuditFailed(f"{path} cannot be read: {error.strerror}", hint=hint) from None
         except ValueError as error:
             raise AuditFailed(f"{path} is damaged: {str(error)[:200]}") from None
         if manifest.to_bytes() != data:

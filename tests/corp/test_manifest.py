@@ -81,3 +81,10 @@ def test_what_is_no_manifest_is_refused(folder: Path, text: bytes) -> None:
 def test_a_directory_without_a_manifest_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AuditFailed, match="cannot be read"):
         Manifest.read(tmp_path)
+
+
+def test_a_run_directory_is_told_where_its_checkpoint_is(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint" / "manifest.json").write_text("{}")
+    with pytest.raises(AuditFailed, match=f"name {tmp_path / 'checkpoint'}$"):
+        Manifest.read(tmp_path)
