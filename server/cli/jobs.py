@@ -76,6 +76,8 @@ def list_jobs(url: str, limit: int, after: str | None, status: str | None, as_js
     if as_json:
         print_json(page)
         return
+    if not page["data"]:
+        note("no jobs")
     for job in page["data"]:
         click.echo(_row(job))
     if page["has_more"]:

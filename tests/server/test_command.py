@@ -193,6 +193,8 @@ def test_jobs_are_created_watched_listed_and_shown(spec: Path, running: Service)
     assert listed["data"][0]["id"] == job
     shown = call("jobs", "get", job, "--url", running.url)
     assert "NO IMPROVEMENT" in shown.stdout
+    nothing = call("jobs", "list", "--status", "queued", "--url", running.url)
+    assert (nothing.stdout, nothing.stderr) == ("", "no jobs\n")
 
 
 def test_watching_a_failed_job_fails(spec: Path, running: Service) -> None:
