@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -12,6 +11,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+
+from benchmarks.memory import high_water, reset_high_water
 
 COMPONENTS = 24  # elites of 48 candidates
 BLOCK = 2**20
@@ -39,7 +40,8 @@ def measure(model: Path, folder: Path) -> dict[str, float]:
     direction = Direction(components, Law())
     small = min(checkpoint.tensors.values(), key=lambda tensor: tensor.size).name
     list(Realised(checkpoint, direction, checkpoint.storage).chunks(small))  # compiles or loads the kernel
-    imports = peak()
+    reset_high_water()
+    imports = high_water()
     copied = timed(partial(copy, model, checkpoint.files, folder))
     rows = {}
     for threads in (1, os.cpu_count() or 1):
@@ -62,7 +64,7 @@ def measure(model: Path, folder: Path) -> dict[str, float]:
         "read + write + fsync of them, s": copied,
         **rows,
         "peak memory of imports and kernel, MiB": imports,
-        "peak memory of the export above that, MiB": peak() - imports,
+        "peak memory of the export above that, MiB": high_water() - imports,
     }
 
 
@@ -82,10 +84,6 @@ def timed(work: Callable[[], object]) -> float:
     begun = time.perf_counter()
     work()
     return time.perf_counter() - begun
-
-
-def peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":

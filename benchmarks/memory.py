@@ -17,14 +17,16 @@ def main(model: Path) -> dict[str, float]:
     )
     row: dict[str, float] = json.loads(reply.stdout.splitlines()[-1])
     for name, value in row.items():
-        print(f"{name:<34}{value:8.0f} MiB")
+        print(f"{name:<42}{value:8.0f} MiB")
     return row
 
 
 def measure(model: Path) -> dict[str, float]:
     import torch
-    import transformers  # noqa: F401  # part of the interpreter's share
+    import transformers  # noqa: F401  # with the next two, the interpreter's share
 
+    import population.kernels
+    import population.noise  # noqa: F401
     from corp.spec import load_spec
     from population.checkpoint import Checkpoint
     from population.direction import Law
@@ -33,45 +35,45 @@ def measure(model: Path) -> dict[str, float]:
     from population.proposal import isotropic
     from verify.task import load_task
 
-    imported = resident()
+    spec, folder = load_spec(Path(__file__).parents[1] / "examples/larger.yaml")
+    task = load_task(spec.task, folder)
+    imported = status("VmRSS")
     checkpoint = Checkpoint.open(model)
     engine = TorchEngine(checkpoint)
     weights = sum(tensor.size for tensor in checkpoint.tensors.values())
-    width = torch.finfo(getattr(torch, str(engine.identity["compute"]))).bits // 8
-    loaded = resident()
-    spec, folder = load_spec(Path(__file__).parents[1] / "examples/larger.yaml")
-    task = load_task(spec.task, folder)
+    widths = [
+        torch.finfo(getattr(torch, str(engine.identity[key]))).bits // 8 for key in ("storage", "compute")
+    ]
+    loaded, loading = status("VmRSS"), high_water()
+    reset_high_water()
     prompts = [task.messages(item) for item in task.splits["support"][:PROMPTS]]
-    peak = loaded
     for candidate in isotropic(3, (0.01,), 0, Law()):
         engine.set_weights(candidate.direction)
         engine.generate(prompts, Sampling(max_new_tokens=16))
-        peak = max(peak, resident())
+    copies = weights * sum(torch.finfo(dtype).bits // 8 for dtype in dtypes) / 2**20
     return {
         "imports": imported,
-        "base copy (stored dtype)": weights * checkpoint_width(checkpoint) / 2**20,
-        "working copy (compute dtype)": weights * width / 2**20,
-        "resident after loading": loaded,
-        "resident above imports": loaded - imported,
-        "high water of the process": high_water(),
-        "activations while scoring": peak - loaded,
+        "base copy + working copy, computed": copies,
+        "resident after loading, above imports": loaded - imported,
+        "peak while loading, above imports": loading - imported,
+        "peak while scoring, above imports": high_water() - imported,
+        "activations and tables": high_water() - imported - copies,
     }
 
 
-def checkpoint_width(checkpoint: object) -> int:
-    return {"bfloat16": 2, "float16": 2, "float32": 4}[str(getattr(checkpoint, "storage", "float32"))]
-
-
-def resident() -> float:
-    import psutil
-
-    return float(psutil.Process().memory_info().rss) / 2**20
-
-
 def high_water() -> float:
-    import resource
+    """Peak resident MiB of this program; getrusage would count the process that started it as well."""
+    return status("VmHWM")
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+def reset_high_water() -> None:
+    """Let the peak start again from what is resident now (proc(5), clear_refs)."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def status(field: str) -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:")) / 1024
 
 
 if __name__ == "__main__":
