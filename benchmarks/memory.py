@@ -41,9 +41,7 @@ def measure(model: Path) -> dict[str, float]:
     checkpoint = Checkpoint.open(model)
     engine = TorchEngine(checkpoint)
     weights = sum(tensor.size for tensor in checkpoint.tensors.values())
-    widths = [
-        torch.finfo(getattr(torch, str(engine.identity[key]))).bits // 8 for key in ("storage", "compute")
-    ]
+    dtypes = [getattr(torch, str(engine.identity[key])) for key in ("storage", "compute")]
     loaded, loading = status("VmRSS"), high_water()
     reset_high_water()
     prompts = [task.messages(item) for item in task.splits["support"][:PROMPTS]]
