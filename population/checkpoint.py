@@ -128,9 +128,13 @@ def resolve(model: str, revision: str | None = None) -> Path:
         ModelUnsupported: a single file, for example of GGUF weights.
     """
     path = Path(model).expanduser()
-    if path.is_dir():
+    try:
+        is_directory, is_file = path.is_dir(), path.is_file()
+    except OSError as error:  # a name longer than any file's
+        raise ModelMissing(f"{model[:100]}… cannot be looked up: {error.strerror}") from None
+    if is_directory:
         return path
-    if path.is_file():
+    if is_file:
         raise ModelUnsupported(
             f"{model} is a single file",
             hint="name the directory of a safetensors checkpoint, with its config",
@@ -169,10 +173,10 @@ def _check_config(path: Path, config: Mapping[str, Any]) -> None:
             f"the weights in {path} are quantised (quantization_config in config.json)",
             hint="use the unquantised float16, bfloat16 or float32 version of the model",
         )
-    architectures = config.get("architectures") or ()
-    if not any(_is_causal(name) for name in architectures):
+    architectures = config.get("architectures")
+    if not isinstance(architectures, list) or not any(map(_is_causal, architectures)):
         raise ModelUnsupported(
-            f"{path} is not a causal language model: its architectures are {list(architectures)}",
+            f"{path} is not a causal language model: its architectures are {architectures}",
             hint="use a model for text generation, for instance one of class …ForCausalLM",
         )
 
@@ -214,11 +218,11 @@ def _storage(path: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor
         for info in tensors.values():
             sizes[info.dtype] += info.size
         return sizes.most_common(1)[0][0]
-    if declared not in RAW:
+    if not isinstance(declared, str) or declared not in RAW:
         raise ModelUnsupported(
             f"{path / 'config.json'} declares the dtype {declared!r}", hint=f"CoRP stores {', '.join(RAW)}"
         )
-    return str(declared)
+    return declared
 
 
 def _duplicates(config: Mapping[str, Any], tensors: Mapping[str, TensorInfo]) -> tuple[str, ...]:

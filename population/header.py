@@ -7,16 +7,20 @@ header's ``data_offsets`` tile without holes or overlap (https://github.com/hugg
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import reprlib
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from population.errors import ModelMissing, ModelUnsupported
 
 HEADER_LIMIT = 100_000_000  # bytes; the format's own limit
+MOST_DIMENSIONS = 64  # of a tensor; numpy's limit
 
 DTYPES: Mapping[str, tuple[str, int]] = {  # name in the file: (ours, bytes per element)
     "BF16": ("bfloat16", 2),
@@ -62,7 +66,7 @@ def read_header(path: Path) -> dict[str, TensorInfo]:
         ModelUnsupported: it is not a well-formed safetensors file.
     """
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             total = path.stat().st_size
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= min(HEADER_LIMIT, total - 8):
@@ -75,6 +79,17 @@ def read_header(path: Path) -> dict[str, TensorInfo]:
     tensors.sort(key=lambda tensor: (tensor.offset, tensor.nbytes))
     _check_tiling(path, tensors, 8 + length, total)
     return {tensor.name: tensor for tensor in tensors}
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """A regular file, or a link to one, for reading: opening a pipe would wait for ever.
+
+    Raises:
+        OSError: it cannot be opened, or is something else.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is not a plain file")
+    return path.open("rb")
 
 
 def _malformed(path: Path, what: str) -> ModelUnsupported:
@@ -103,7 +118,7 @@ def _entries(path: Path, text: bytes) -> dict[str, Any]:
 
 
 def _is_count(value: object) -> bool:
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value < 2**63
 
 
 def _tensor(path: Path, name: str, entry: object, start: int) -> TensorInfo:
@@ -115,10 +130,14 @@ def _tensor(path: Path, name: str, entry: object, start: int) -> TensorInfo:
             f"{path}: tensor {name!r} has the dtype {dtype!r}, which CoRP does not know",
             hint="use the float16, bfloat16 or float32 version of the model",
         )
-    if not isinstance(shape, list) or not all(_is_count(extent) for extent in shape):
-        raise _malformed(path, f"tensor {name!r} has the shape {shape!r}")
+    if (
+        not isinstance(shape, list)
+        or len(shape) > MOST_DIMENSIONS
+        or not all(_is_count(extent) for extent in shape)
+    ):
+        raise _malformed(path, f"tensor {name!r} has the shape {reprlib.repr(shape)}")
     if not isinstance(offsets, list) or len(offsets) != 2 or not all(_is_count(end) for end in offsets):
-        raise _malformed(path, f"tensor {name!r} has the offsets {offsets!r}")
+        raise _malformed(path, f"tensor {name!r} has the offsets {reprlib.repr(offsets)}")
     ours, width = DTYPES[dtype]
     nbytes = offsets[1] - offsets[0]
     if nbytes != math.prod(shape) * width:

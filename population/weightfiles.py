@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from population.errors import ModelMissing, ModelUnsupported
-from population.header import TensorInfo, read_header
+from population.header import TensorInfo, open_plain, read_header
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 
@@ -26,7 +26,8 @@ def read_json(path: Path, *, hint: str) -> dict[str, Any]:
         ModelUnsupported: it holds something else.
     """
     try:
-        content = json.loads(path.read_bytes())
+        with open_plain(path) as file:
+            content = json.loads(file.read())
     except OSError as error:
         raise ModelMissing(f"{path} cannot be read: {error.strerror}", hint=hint) from error
     except (ValueError, RecursionError) as error:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import struct
 import threading
 from collections.abc import Callable
@@ -179,6 +180,20 @@ def _header(header: object, data: bytes = b"", length: int | None = None) -> Dam
     return lambda path: write(path / "model.safetensors", header, data, length)
 
 
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "model.safetensors.index.json"])
+def test_a_pipe_is_no_file_and_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    path = folder_with(tmp_path, files=3 if name.endswith("index.json") else 1)
+    (path / name).unlink(missing_ok=True)
+    os.mkfifo(path / name)
+    with pytest.raises(ModelMissing, match="not a plain file"):
+        Checkpoint.open(path)
+
+
+def test_a_name_longer_than_any_file_is_a_missing_model() -> None:
+    with pytest.raises(ModelMissing, match="too long"):
+        resolve("/" + 5000 * "a")
+
+
 def test_what_is_no_safetensors_checkpoint_is_called_what_it_is(tmp_path: Path) -> None:
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
     with pytest.raises(ModelUnsupported, match="GGUF weights only"):
@@ -197,7 +212,9 @@ def test_what_is_no_safetensors_checkpoint_is_called_what_it_is(tmp_path: Path) 
         (_config(quantization_config={"bits": 4}), "quantised"),
         (_config(architectures=["T5ForConditionalGeneration"]), "not a causal language model"),
         (_config(architectures=None), "not a causal language model"),
+        (_config(architectures=5), "not a causal language model"),
         (_config(dtype="int8"), "declares the dtype"),
+        (_config(dtype=["bfloat16"]), "declares the dtype"),
         (lambda path: (path / "modeling_x.py").write_text(""), "contains code"),
         (lambda path: (path / "tokenizer.json").unlink(), "no tokenizer"),
         (_only("pytorch_model.bin"), "pickled weights only"),
@@ -236,6 +253,8 @@ def test_what_cannot_be_served_faithfully_is_refused(damage: Damage, message: st
         _header({"w": entry("F32", [True, 2], 0, 8)}, bytes(8)),
         _header({"w": entry("F32", [2.0], 0, 8)}, bytes(8)),  # type: ignore[list-item]
         _header({"w": entry("F32", [2**40, 2**40], 0, 8)}, bytes(8)),
+        _header({"w": entry("F32", 20_000 * [10**4000], 0, 8)}, bytes(8)),  # a product that takes minutes
+        _header({"w": entry("F32", 65 * [1], 0, 4)}, bytes(4)),
         _header({"w": entry("F32", [2], 8, 0)}, bytes(8)),
         _header({"w": entry("F32", [2], 0, 8)}, bytes(4)),
         _header({"w": entry("F32", [2], 0, 8)}, bytes(12)),
