@@ -15,5 +15,12 @@ def baseline_phase(run: Run) -> dict[str, object]:
     noise floor below which no gain means anything.
     """
     table = run.score("baseline", "support", [BASE, null_candidate(run.prepared.law)])
+    base = float(table.rewards()[0])
+    if np.ptp(table.values[0]) == 0:
+        message = (
+            f"warning: the base model's reward is {base:g} on every support prompt; where perturbed models get"
+            " the same, the job can only abstain. Check the verifier and max_new_tokens"
+        )
+        run.emit("log", {"message": message})
     differing = int(np.sum(table.values[0] != table.values[1]))
-    return {"base": float(table.rewards()[0]), "null": float(table.rewards()[1]), "null_differs": differing}
+    return {"base": base, "null": float(table.rewards()[1]), "null_differs": differing}

@@ -15,7 +15,7 @@ import torch
 
 from population.checkpoint import RAW, Checkpoint
 from population.direction import Direction
-from population.errors import EngineMismatch
+from population.errors import EngineMismatch, ModelUnsupported
 from population.noise import perturb
 from population.scope import select
 from population.sweep import SweepSums
@@ -136,6 +136,11 @@ class LiveWeights:
                 raise EngineMismatch(
                     f"the model holds no values for {name}: a packed copy has replaced them",
                     hint="use the torch engine without weight packing",
+                )
+            if any(piece.isnan().any() for piece in torch.split(live, PIECE)):
+                raise ModelUnsupported(
+                    f"weights of {name} are NaN: the checkpoint is damaged",
+                    hint="fetch or save it again",
                 )
             pieces = zip(torch.split(live, PIECE), torch.split(self._base[name], PIECE), strict=True)
             if not all(torch.equal(piece, stored.to(piece.dtype)) for piece, stored in pieces):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -132,3 +132,17 @@ def test_directory_with_other_files_is_refused_and_left_alone(pocket: Path, tmp_
 def test_second_process_in_one_run_directory_is_refused(finished: Path, pocket: Path) -> None:
     with locked(finished), pytest.raises(OutputUnusable, match="another process"):
         run(pocket_spec(pocket), finished)
+
+
+def test_a_base_that_never_succeeds_is_warned_of_before_the_search(pocket: Path, tmp_path: Path) -> None:
+    task = {**pocket_job(pocket)["task"], "verifier": {"kind": "exact", "field": "question"}}
+    small = {"support": 8, "select": 8, "gate": 8, "test": 8}
+    spec = pocket_spec(pocket, task={**task, "splits": small}, population={"size": 2, "sigmas": [0.01]})
+    events: list[tuple[str, str]] = []
+
+    def emit(event: str, data: Mapping[str, object]) -> None:
+        events.append((event, str(data.get("message", data.get("phase", "")))))
+
+    execute(spec, tmp_path / "run", folder=tmp_path, emit=emit, cancelled=never)
+    warned = next(i for i, (_, text) in enumerate(events) if text.startswith("warning: the base model's"))
+    assert warned < events.index(("phase.started", "search"))

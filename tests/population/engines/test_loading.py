@@ -109,6 +109,17 @@ def test_a_model_that_is_loaded_otherwise_than_stored_is_refused(
         start(tiny.save("llama", tmp_path))
 
 
+def test_weights_that_are_not_numbers_are_called_so(tmp_path: Path, start: Start) -> None:
+    folder = tiny.save("llama", tmp_path)
+    checkpoint = Checkpoint.open(folder)
+    info = checkpoint.tensors["model.norm.weight"]
+    with (folder / info.file).open("r+b") as file:
+        file.seek(info.offset)
+        file.write(b"\xff" * info.nbytes)
+    with pytest.raises(ModelUnsupported, match=r"model\.norm\.weight are NaN"):
+        start(folder)
+
+
 def test_loading_is_silent(tmp_path: Path, start: Start, capfd: pytest.CaptureFixture[str]) -> None:
     folder = tiny.save("llama", tmp_path)
     capfd.readouterr()
