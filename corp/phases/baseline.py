@@ -18,7 +18,7 @@ def baseline_phase(run: Run) -> dict[str, object]:
     base = float(table.rewards()[0])
     if np.ptp(table.values[0]) == 0:
         message = (
-            f"warning: the base model's reward is {base:g} on every support prompt; where perturbed models get"
+            f"warning: the base's reward is {base:g} on every support prompt; where perturbed models get"
             " the same, the job can only abstain. Check the verifier and max_new_tokens"
         )
         run.emit("log", {"message": message})

@@ -144,5 +144,5 @@ def test_a_base_that_never_succeeds_is_warned_of_before_the_search(pocket: Path,
         events.append((event, str(data.get("message", data.get("phase", "")))))
 
     execute(spec, tmp_path / "run", folder=tmp_path, emit=emit, cancelled=never)
-    warned = next(i for i, (_, text) in enumerate(events) if text.startswith("warning: the base model's"))
+    warned = next(i for i, (_, text) in enumerate(events) if text.startswith("warning: the base's"))
     assert warned < events.index(("phase.started", "search"))
