@@ -29,12 +29,19 @@ def card(
         "library_name": "transformers",
         "pipeline_tag": "text-generation",
         "tags": ["corp", "gradient-free", "post-training"],
-        **{key: base_card[key] for key in INHERITED if key in base_card},
+        **{key: base_card[key] for key in INHERITED if _is_plain(base_card.get(key))},
     }
     parts = [_introduction(recipe, name), _evaluation(evaluation), _use(), _verification(recipe)]
     head = yaml.safe_dump(front, sort_keys=False, allow_unicode=True)
     body = "\n".join(part for part in parts if part)
     return f"---\n{head}---\n\n{body}".encode()
+
+
+def _is_plain(value: object) -> bool:
+    """A text or a list of texts, as the hub has these fields."""
+    return isinstance(value, str) or (
+        isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+    )
 
 
 def _introduction(recipe: Recipe, name: str) -> str:

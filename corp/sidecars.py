@@ -77,11 +77,11 @@ def chat_templates(folder: Path) -> dict[str, str]:
 
 
 def card_metadata(folder: Path) -> dict[str, Any]:
-    """The front matter of the base's model card; empty where there is none that can be read."""
+    """The front matter of the base's model card, every scalar as text; empty where none can be read."""
     try:
         text = read(folder, "README.md").decode("utf-8")
         head = text.removeprefix("---\n").split("\n---", 1)
-        front = yaml.safe_load(head[0]) if text.startswith("---\n") and len(head) == 2 else None
+        front = yaml.load(head[0], yaml.BaseLoader) if text.startswith("---\n") and len(head) == 2 else None
     except (ModelMissing, ModelUnsupported, UnicodeDecodeError, yaml.YAMLError, RecursionError):
         return {}  # a card is decoration: no reason to refuse the model
     return front if isinstance(front, dict) else {}
@@ -100,6 +100,8 @@ def read(folder: Path, name: str) -> bytes:
         # Snapshots of the hub's cache link to ../../blobs.
         if not (real.is_relative_to(root) or real.is_relative_to(root.parent.parent / "blobs")):
             raise ModelUnsupported(f"{path} links to {real}, outside the model", hint="copy the file itself")
+        if not real.is_file():
+            raise ModelUnsupported(f"{path} is not a plain file")  # opening a pipe would wait for ever
         if real.stat().st_size > LIMIT:
             raise ModelUnsupported(f"{path} has more than {LIMIT >> 20} MiB, which is no {name}")
         return real.read_bytes()

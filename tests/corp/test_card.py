@@ -34,6 +34,12 @@ def parts(data: bytes) -> tuple[dict[str, Any], str]:
     return yaml.safe_load(front), body
 
 
+def test_what_is_no_text_is_not_inherited() -> None:
+    front, _ = parts(card(RECIPE, "base-corp", {"license": {"a": 1}, "language": ["en", "no"]}, None))
+    assert "license" not in front
+    assert front["language"] == ["en", "no"]
+
+
 def test_the_front_matter_names_base_relation_and_library() -> None:
     front, _ = parts(card(RECIPE, "base-corp", {}, None))
     assert front["base_model"] == "org/base"

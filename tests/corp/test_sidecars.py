@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -131,16 +132,31 @@ def test_links_of_the_hubs_cache_are_followed(model: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     "text",
-    ["", "# no front matter", "---\n[", "---\n- a\n---\n", "---\nlicense: mit", "\xff\xfe"],
+    [
+        "",
+        "# no front matter",
+        "---\n[",
+        "---\n- a\n---\n",
+        "---\nlicense: mit",
+        "\xff\xfe",
+    ],
 )
 def test_a_card_that_cannot_be_read_says_nothing(model: Path, text: str) -> None:
     (model / "README.md").write_text(text, encoding="latin-1")
     assert card_metadata(model) == {}
 
 
+def test_a_pipe_is_not_waited_for(model: Path) -> None:
+    os.mkfifo(model / "merges.txt")
+    with pytest.raises(ModelUnsupported, match="not a plain file"):
+        files(model)
+
+
 def test_the_cards_front_matter_is_read(model: Path) -> None:
-    (model / "README.md").write_text("---\nlicense: apache-2.0\nlanguage: [en]\n---\n# Model\n---\n")
-    assert card_metadata(model) == {"license": "apache-2.0", "language": ["en"]}
+    front = "license: apache-2.0\nlanguage: [en, no]\ndate: 2024-13-01"  # no date, which YAML would say late
+    (model / "README.md").write_text(f"---\n{front}\n---\n# Model\n---\n")
+    found = card_metadata(model)
+    assert found == {"license": "apache-2.0", "language": ["en", "no"], "date": "2024-13-01"}
 
 
 def test_a_tokenizer_config_that_is_no_json_is_refused(model: Path) -> None:
