@@ -21,6 +21,7 @@ from corp.rescore import rescore
 from corp.sidecars import sidecars
 from population.checkpoint import INDEX, Checkpoint, resolve
 from population.errors import ModelMissing
+from population.header import open_plain
 from population.tensors import bits
 
 STEPS = 20  # progress events at most, whatever the number of tensors
@@ -174,10 +175,13 @@ def _compare_tensor(
 def _run_model(directory: Path) -> list[tuple[str, str | None]]:
     """Model and revision of the run around ``directory``, if there is one."""
     try:
-        spec = json.loads((directory.resolve().parent / "spec.json").read_bytes())
-        return [(spec["model"], spec.get("revision"))]
-    except (OSError, ValueError, TypeError, KeyError):
+        with open_plain(directory.resolve().parent / "spec.json") as file:
+            spec = json.load(file)
+        model, revision = spec["model"], spec.get("revision")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return []
+    usable = isinstance(model, str) and "\0" not in model and isinstance(revision, str | None)
+    return [(model, revision)] if usable else []
 
 
 def _beside(directory: Path) -> Path | None:

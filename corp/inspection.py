@@ -94,7 +94,7 @@ def _tensors(checkpoint: Checkpoint, recipe: Recipe) -> Iterator[str]:
 
 def _config(checkpoint: Checkpoint, recipe: Recipe) -> Iterator[str]:
     stated = {key: checkpoint.config[key] for key in DTYPE_KEYS if key in checkpoint.config}
-    if not stated or set(stated.values()) != {recipe.storage}:
+    if not stated or any(value != recipe.storage for value in stated.values()):
         yield f"config.json states {stated or 'no dtype'}, the weights are {recipe.storage}"
 
 

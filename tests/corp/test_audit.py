@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
@@ -129,11 +130,28 @@ def test_the_base_is_found_through_the_run(exported: Path, tiny_llama: Path) -> 
     assert check(exported, None).prompts is None
 
 
-@pytest.mark.parametrize("spec", [None, "{", "[]", '{"model": "/nowhere/at/all"}'])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        None,
+        "{",
+        "[]",
+        '{"model": "/nowhere/at/all"}',
+        '{"model": 5}',
+        '{"model": "/a\\u0000"}',
+        pytest.param("[" * 100_000, id="deep"),
+    ],
+)
 def test_without_a_base_the_audit_says_what_to_name(exported: Path, spec: str | None) -> None:
     if spec is not None:
         (exported.parent / "spec.json").write_text(spec)
     with pytest.raises(ModelMissing, match=r"tiny-llama.* was not found.*--base"):
+        check(exported, None)
+
+
+def test_a_pipe_for_a_spec_is_not_waited_for(exported: Path) -> None:
+    os.mkfifo(exported.parent / "spec.json")
+    with pytest.raises(ModelMissing):
         check(exported, None)
 
 
