@@ -1,11 +1,13 @@
 """From messages to token ids and back.
 
 A chat template is used if and only if the tokenizer carries one; nothing is guessed from a model's name.
+Templates that state today's date state one fixed day: a score may not depend on when it was measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +38,9 @@ class Prompts:
             return "\n".join(message["content"] for message in prompt)
         try:
             return str(
-                self._tokenizer.apply_chat_template(list(prompt), tokenize=False, add_generation_prompt=True)
+                self._tokenizer.apply_chat_template(
+                    list(prompt), tokenize=False, add_generation_prompt=True, strftime_now=_fixed_date
+                )
             )
         except Exception as error:  # templates raise jinja2's errors, and their own through raise_exception
             raise ModelUnsupported(
@@ -78,6 +82,11 @@ def _load(path: Path) -> Any:
             f"the tokenizer in {path} cannot be loaded: {str(error)[:200]}",
             hint="fetch or save the tokenizer's files again",
         ) from error
+
+
+def _fixed_date(form: str) -> str:
+    """What templates get for ``strftime_now``; the day that Llama's state when they know none."""
+    return datetime(2024, 7, 26).strftime(form)
 
 
 def common_prefix(rows: Sequence[Sequence[int]]) -> int:

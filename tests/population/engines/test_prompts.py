@@ -63,6 +63,13 @@ def test_a_template_that_refuses_a_role_is_a_clear_error(tmp_path: Path) -> None
         Prompts(tmp_path, None).encode([tiny.user("hi")])
 
 
+def test_a_template_that_asks_for_the_date_gets_one_day_for_ever(tmp_path: Path) -> None:
+    tokenizer = tiny.tokenizer()
+    tokenizer.chat_template = "{{ strftime_now('%d %b %Y') }}"
+    tokenizer.save_pretrained(tmp_path)
+    assert Prompts(tmp_path, None).render(tiny.user("hi")) == "26 Jul 2024"
+
+
 def test_a_damaged_tokenizer_is_a_clear_error(tmp_path: Path) -> None:
     tiny.tokenizer().save_pretrained(tmp_path)
     (tmp_path / "tokenizer.json").write_text('{"model": 1}')
