@@ -97,6 +97,7 @@ class JobSpec(Section):
         for label, values in (
             ("population.sigmas", self.population.sigmas),
             ("consolidate.q", self.consolidate.q),
+            ("consolidate.scales", tuple(f"{scale:g}" for scale in self.consolidate.scales)),  # as in keys
         ):
             if len(set(values)) != len(values):
                 raise ValueError(f"{label} names a value twice: {values}")

@@ -1,1 +1,1 @@
-"""."""
+"""Noise and directions, engines that run them, scoring, and the store of scores."""

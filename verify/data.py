@@ -46,9 +46,11 @@ class FileSource(Source):
 
     def read(self, folder: Path, needed: int) -> Iterator[Row]:
         path = folder / self.path
-        if not path.is_file():
-            raise DataUnusable(f"{path} is not a file", hint="paths in a task are relative to the task file")
         try:
+            if not path.is_file():
+                raise DataUnusable(
+                    f"{path} is not a file", hint="paths in a task are relative to the task file"
+                )
             with path.open("rb") as lines:
                 for number, line in enumerate(lines, 1):
                     if line.strip():

@@ -137,3 +137,9 @@ def test_too_little_disk_is_named_before_work(
     claim(tmp_path / "run")
     with pytest.raises(DiskFull, match="needs"):
         open_run(prepared, tmp_path / "run")
+
+
+def test_scales_that_would_share_a_key_are_refused_at_once(pocket: Path) -> None:
+    for scales in ([1, 1], [1, 1.00000001]):
+        with pytest.raises(SpecInvalid, match=r"consolidate\.scales"):
+            parse({**pocket_job(pocket), "consolidate": {"scales": scales}}, "job")

@@ -54,6 +54,8 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     for path in ("absent.jsonl", "."):
         with pytest.raises(DataUnusable, match="is not a file"):
             list(FileSource(path=path).read(tmp_path, 1))
+    with pytest.raises(DataUnusable, match="too long"):
+        list(FileSource(path=5000 * "a").read(tmp_path, 1))
 
 
 def test_inline_rows_must_be_finite_json(tmp_path: Path) -> None:
