@@ -84,9 +84,9 @@ def write_evidence(run: Run, table: Table, chosen: Candidate) -> None:
 
 
 def fixed_sample(run: Run, table: Table, chosen: Candidate) -> dict[str, object]:
-    """The first gate prompt that the base fails and the candidate passes."""
-    before, after = table.success(run.prepared.task.pass_threshold) & table.valid
-    index = int(np.flatnonzero(~before & after)[0])
+    """The first gate prompt that the base fails and the candidate passes, both verdicts valid."""
+    before, after = table.success(run.prepared.task.pass_threshold)
+    index = int(np.flatnonzero(~before & after & table.valid.all(axis=0))[0])
     return {
         "messages": run.prepared.task.messages(run.prepared.task.splits["gate"][index]),
         "base": run.store.texts(BASE.key, "gate")[index],
