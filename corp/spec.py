@@ -12,7 +12,7 @@ from corp.strict_yaml import loads
 from verify.task import TaskSpec
 from verify.wording import describe
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
 Quantile = Annotated[float, Field(ge=0, lt=1)]
 
 

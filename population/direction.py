@@ -19,6 +19,7 @@ from population.philox import VERSION
 
 KINDS = ("full", "lowrank")
 SCHEMES = ("independent", "tied")
+MAX_RANK = 512  # factors of every component are held at once: 16 MiB each at rank 512 and 8,192 columns
 FLOAT32_MAX = 3.4028234663852886e38
 
 Scale = float | Mapping[str, float] | tuple[tuple[str, float], ...]
@@ -265,9 +266,11 @@ def _check_kind(kind: str, rank: int | None) -> None:
         raise DirectionInvalid(f"unknown kind of noise {kind!r}", hint=f"use {' or '.join(KINDS)}")
     if kind == "full" and rank is not None:
         raise DirectionInvalid(f"full noise with rank {rank}", hint="leave rank out, or set kind to lowrank")
-    if kind == "lowrank" and (isinstance(rank, bool) or not isinstance(rank, int) or rank < 1):
+    if kind == "lowrank" and (
+        isinstance(rank, bool) or not isinstance(rank, int) or not 1 <= rank <= MAX_RANK
+    ):
         raise DirectionInvalid(
-            f"low-rank noise of rank {rank!r}", hint="the rank is an integer of at least 1"
+            f"low-rank noise of rank {rank!r}", hint=f"the rank is an integer from 1 to {MAX_RANK}"
         )
 
 

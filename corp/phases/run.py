@@ -51,11 +51,12 @@ class Run:
         path = self.target / f"{name}.json"
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(value, dict):
+                raise ValueError("not a JSON object")
         except (OSError, ValueError) as error:
             raise RunChanged(
                 f"{path} is damaged: {error}", hint=f"remove it to repeat phase {name}"
             ) from None
-        assert isinstance(value, dict)
         return value
 
     def finished(self, name: str) -> bool:
