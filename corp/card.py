@@ -94,7 +94,7 @@ def _row(split: str, values: Mapping[str, Any]) -> str:
 def _use() -> str:
     return """## Use
 
-An ordinary checkpoint: vLLM, SGLang, TGI and llama.cpp's converter take this directory as it is.
+An ordinary Hugging Face checkpoint: safetensors, one definition per tensor, the chat template in both places.
 
 ```python
 from transformers import AutoModelForCausalLM, AutoTokenizer
