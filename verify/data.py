@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -27,16 +28,17 @@ class Row(NamedTuple):
 class Source(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @abstractmethod
     def read(self, folder: Path, needed: int) -> Iterator[Row]:
         """The rows, at least `needed` of them where there are as many.
 
         Raises:
             DataUnusable: the data cannot be read, or a row is no JSON object.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def describe(self) -> str:
-        raise NotImplementedError
+        """What to call it in an error."""
 
 
 class FileSource(Source):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -56,8 +57,9 @@ class Kind(BaseModel):
     def fields(self) -> tuple[str, ...]:
         return ()
 
+    @abstractmethod
     def grade(self, item: Item, completion: str) -> Grade:
-        raise NotImplementedError
+        """What the completion is worth; any exception becomes a verdict that is not valid."""
 
     def oracle(self, item: Item) -> str | None:
         answer = item.get("answer")
