@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from corp.errors import SpecInvalid
+from corp.operators.settings import OperatorSettings, Positive
 from corp.strict_yaml import loads
 from verify.task import TaskSpec
 from verify.wording import describe
-
-Positive = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
-Quantile = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Section(BaseModel):
@@ -37,16 +35,11 @@ class PopulationSpec(Section):
     )
 
 
-class ConsolidateSpec(Section):
+class ConsolidateSpec(OperatorSettings):
     """Operators that turn scores into directions, and the line search on the select split."""
 
-    operators: tuple[str, ...] = Field(default=("corp",), min_length=1, description="corp, reward_mean, top1")
-    q: tuple[Quantile, ...] = Field(default=(0.5, 0.7, 0.9), min_length=1, description="elite quantiles")
-    beta: tuple[Positive, ...] = Field(
-        default=(0.5, 1, 2, 5, 10, 20, 50), min_length=1, description="inverse temperatures of the softmax"
-    )
-    scales: tuple[Positive, ...] = Field(
-        default=(0.5, 1, 2, 4, 8, 16), min_length=1, description="step lengths in units of the mean's norm"
+    operators: tuple[str, ...] = Field(
+        default=("corp",), min_length=1, description="names from docs/operators.md"
     )
 
 
@@ -71,6 +64,9 @@ class GateSpec(Section):
     """The held-out decision."""
 
     alpha: float = Field(default=0.05, gt=0, lt=0.5, description="false-accept level")
+    proposals: int = Field(
+        default=1, ge=1, le=5, description="how many proposals are registered for the gate, best on select first"
+    )
 
 
 class ExportSpec(Section):

@@ -1,28 +1,37 @@
-"""Consolidation operators by name: the paper's rows side by side on one scored population."""
+"""Consolidation operators by name: the papers' rows and ours side by side on one scored population."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import attrgetter
 from types import MappingProxyType
 
 from corp.errors import OperatorInvalid
-from corp.operators.mean import WeightedMean
-from corp.operators.proposal import Operator, Proposal
-from corp.operators.top1 import BestSingle
+from corp.operators.corp import Corp
+from corp.operators.proposal import AdaptiveOperator, Evaluate, Operator, Proposal
+from corp.operators.reward_mean import RewardMean
+from corp.operators.scores import PopulationScores
+from corp.operators.settings import OperatorSettings
+from corp.operators.top1 import Top1
 from corp.operators.weights import CorpWeights, corp_weights
 
-__all__ = ["OPERATORS", "CorpWeights", "Operator", "Proposal", "corp_weights", "operator"]
+__all__ = [
+    "OPERATORS",
+    "AdaptiveOperator",
+    "CorpWeights",
+    "Evaluate",
+    "Operator",
+    "OperatorSettings",
+    "PopulationScores",
+    "Proposal",
+    "corp_weights",
+    "operator",
+]
 
-_ALL: tuple[Operator, ...] = (
-    WeightedMean("corp", "reward-weighted mean, sharpened by alignment and dispersion", attrgetter("second")),
-    WeightedMean("reward_mean", "reward-weighted mean of the elites", attrgetter("first")),
-    BestSingle("top1", "the best single candidate"),
-)
-OPERATORS: Mapping[str, Operator] = MappingProxyType({entry.name: entry for entry in _ALL})
+_ALL: tuple[Operator | AdaptiveOperator, ...] = (Corp(), RewardMean(), Top1())
+OPERATORS: Mapping[str, Operator | AdaptiveOperator] = MappingProxyType({entry.name: entry for entry in _ALL})
 
 
-def operator(name: str) -> Operator:
+def operator(name: str) -> Operator | AdaptiveOperator:
     """The operator of that name.
 
     Raises:

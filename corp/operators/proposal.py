@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from corp.errors import NoSignal, OperatorInvalid
-from corp.operators.weights import Numbers
+from corp.operators.scores import PopulationScores, Vector
+from corp.operators.settings import OperatorSettings
 from population.direction import Component, Direction
-from population.proposal import Candidate
+
+Evaluate = Callable[[Sequence[Direction]], Vector]
+"""Mean reward on the select split of the centre moved along each direction, shape (len(directions),)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +22,16 @@ class Proposal:
 
     Attributes:
         name: the operator's name.
-        direction: of unit length, step 1.
-        norm: length of the operator's mean; a step of scale s has length s * norm.
+        direction: from the centre, of unit length, step 1.
+        norm: the unit of its steps: a step of scale s has length s * norm.
+        scales: the steps to try.
         why: what it was made of and how it came out, JSON-like.
     """
 
     name: str
     direction: Direction
     norm: float
+    scales: tuple[float, ...]
     why: Mapping[str, object]
 
 
@@ -40,60 +44,35 @@ class Operator(Protocol):
     @property
     def summary(self) -> str: ...
 
-    def propose(
-        self, rewards: Numbers, candidates: Sequence[Candidate], q: Sequence[float], beta: Sequence[float]
-    ) -> list[Proposal]:
-        """The distinct directions of the grid q x beta.
-
-        Args:
-            rewards: mean reward of each candidate, shape (N,).
-            candidates: the population, each a single seed with sigma > 0; not the base.
-            q: elite quantiles, each in [0, 1).
-            beta: inverse temperatures, each > 0.
+    def propose(self, scores: PopulationScores, settings: OperatorSettings) -> list[Proposal]:
+        """The distinct directions that the settings' grid leads to.
 
         Raises:
-            NoSignal: every reward is the same.
-            OperatorInvalid: rewards or candidates that cannot be consolidated.
+            NoSignal: nothing in the scores to go by.
+            OperatorInvalid: scores that this operator cannot work with.
         """
         ...
 
 
-def components(rewards: Numbers, candidates: Sequence[Candidate]) -> list[Component]:
-    """Seed and amplitude of each candidate, in order, after checking that there is something to consolidate.
+class AdaptiveOperator(Protocol):
+    """Finds directions by trying some on the select split."""
 
-    Raises:
-        NoSignal, OperatorInvalid: as `Operator.propose`.
-    """
-    if len(rewards) != len(candidates):
-        raise OperatorInvalid(f"{len(rewards)} rewards for {len(candidates)} candidates")
-    members = [_component(candidate) for candidate in candidates]
-    if len({candidate.direction.law for candidate in candidates if candidate.direction}) > 1:
-        raise OperatorInvalid(
-            "the candidates are perturbed by different laws", hint="consolidate one law at a time"
-        )
-    if len(members) > 1 and np.ptp(np.asarray(rewards, np.float64)) == 0:
-        raise NoSignal(
-            f"all {len(members)} candidates have the same reward, {rewards[0]:g}",
-            hint="use a larger sigma, more prompts or a task that the model gets right only sometimes",
-        )
-    return members
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def summary(self) -> str: ...
+
+    def search(
+        self, scores: PopulationScores, settings: OperatorSettings, evaluate: Evaluate
+    ) -> list[Proposal]:
+        """As `Operator.propose`. Which directions are tried depends only on the arguments and the answers."""
+        ...
 
 
-def unit(members: Sequence[Component], like: Candidate) -> Direction:
-    """The direction of these components, equal seeds summed, under the law of `like`."""
-    assert like.direction is not None
-    amplitudes: dict[int, float] = {}
-    for member in members:
-        amplitudes[member.seed] = amplitudes.get(member.seed, 0.0) + member.amplitude
-    return Direction(tuple(Component(*item) for item in amplitudes.items()), like.direction.law)
-
-
-def _component(candidate: Candidate) -> Component:
-    direction = candidate.direction
-    if direction is None or len(direction.components) != 1:
-        raise OperatorInvalid(
-            f"candidate {candidate.key} is not a single perturbation",
-            hint="leave out the base and merged directions",
-        )
-    ((seed, amplitude),) = direction.coefficients().items()
-    return Component(seed, amplitude)
+def unit(amplitudes: Vector, scores: PopulationScores) -> Direction:
+    """The unit vector along `amplitudes`, shape (S,), one per seed; zeros are left out."""
+    length = float(np.linalg.norm(amplitudes))
+    pairs = zip(scores.seeds, (amplitudes / length).tolist(), strict=True)
+    components = tuple(Component(seed, amplitude) for seed, amplitude in pairs if amplitude)
+    return Direction(components, scores.law)

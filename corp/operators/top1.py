@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from corp.operators.proposal import Proposal, components, unit
-from corp.operators.weights import Numbers, checked
-from population.direction import Component
-from population.proposal import Candidate
+from corp.operators.proposal import Proposal, unit
+from corp.operators.scores import PopulationScores
+from corp.operators.settings import OperatorSettings
 
 
 @dataclass(frozen=True, slots=True)
-class BestSingle:
-    """The candidate with the highest reward, the first of equals; its sigma is the norm."""
+class Top1:
+    """The candidate with the highest reward, the first of equals, as it was scored: its only scale is 1."""
 
-    name: str
-    summary: str
+    name: str = "top1"
+    summary: str = "the best single candidate, as it was scored"
 
-    def propose(
-        self, rewards: Numbers, candidates: Sequence[Candidate], q: Sequence[float], beta: Sequence[float]
-    ) -> list[Proposal]:
-        members = components(rewards, candidates)
-        values, sigmas = checked(rewards, [member.amplitude for member in members])
-        best = int(np.argmax(values))
-        direction = unit([Component(members[best].seed, 1.0)], candidates[best])
-        why = {"candidate": candidates[best].key, "reward": float(values[best])}
-        return [Proposal(self.name, direction, float(sigmas[best]), why)]
+    def propose(self, scores: PopulationScores, settings: OperatorSettings) -> list[Proposal]:
+        scores.require_signal()
+        best = int(np.argmax(scores.rewards))
+        member = scores.coefficients[[best]].toarray().ravel()
+        why = {"candidate": scores.keys[best], "reward": float(scores.rewards[best])}
+        return [Proposal(self.name, unit(member, scores), float(np.linalg.norm(member)), (1.0,), why)]

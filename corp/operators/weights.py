@@ -8,12 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from corp.errors import OperatorInvalid
 from corp.operators.cloud import Cloud, Indices, Vector
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Numbers = Sequence[float] | npt.NDArray[np.floating]
 
@@ -49,8 +53,8 @@ class CorpWeights:
 
     @property
     def direction(self) -> Vector:
-        """Amplitude of each elite in the unit vector along the second mean, shape (K,)."""
-        return self.second.direction
+        """Length of each elite's part in the unit vector along the second mean, shape (K,)."""
+        return self.second.weights * np.sqrt(self.second.lengths) / self.second.norm
 
     @property
     def norm(self) -> float:
@@ -61,11 +65,7 @@ class CorpWeights:
 def corp_weights(
     rewards: Numbers, sigmas: Numbers, *, q: float, beta: float, axes: Sequence[Hashable] | None = None
 ) -> CorpWeights:
-    """Stage 1 of CoRP for one quantile and one inverse temperature.
-
-    Elites are the members with reward >= the q-quantile (linear interpolation, ties included). Pass 1
-    weighs them by softmax(beta r). Pass 2 adds each elite's z-scored alignment with the pass 1 mean and
-    subtracts its z-scored dispersion around it (population standard deviation; zeros where that vanishes).
+    """`stage1` of members that are single seeds.
 
     Args:
         rewards: mean reward of each member, shape (N,).
@@ -79,21 +79,52 @@ def corp_weights(
         OperatorInvalid: lengths differ, fewer than two members, sigma <= 0, a reward that is not a
             number, q or beta out of range.
     """
+    from scipy.sparse import csr_array
+
     r, sigma = checked(rewards, sigmas)
-    if not 0 <= q < 1:
-        raise OperatorInvalid(f"q = {q} is not a quantile in [0, 1)")
-    if not 0 < beta < math.inf:
-        raise OperatorInvalid(f"beta = {beta} must be > 0 and finite")
     if axes is not None and len(axes) != len(r):
         raise OperatorInvalid(f"{len(axes)} axes for {len(r)} members")
-    elite = np.flatnonzero(r >= np.quantile(r, q))
-    r, sigma = r[elite], sigma[elite]
-    axis = _numbered(elite.tolist() if axes is None else [axes[index] for index in elite.tolist()])
+    axis = _numbered(range(len(r)) if axes is None else axes)
+    points = csr_array((sigma, axis, np.arange(len(r) + 1)), shape=(len(r), int(axis.max()) + 1))
+    return stage1(r, points, q=q, beta=beta)
 
-    first = Cloud(_softmax(beta * r), sigma, axis)
-    alignment = _z_scores(first.alignment, 1.0)
-    dispersion = _z_scores(first.dispersion, float(sigma.max()) ** 2)
-    return CorpWeights(elite, first, Cloud(_softmax(beta * r + alignment - dispersion), sigma, axis))
+
+def stage1(rewards: Vector, points: csr_array, *, q: float, beta: float) -> CorpWeights:
+    """Stage 1 of CoRP for one quantile and one inverse temperature.
+
+    Elites are the members with reward >= the q-quantile (linear interpolation, ties included). Pass 1
+    weighs them by softmax(beta r). Pass 2 adds each elite's z-scored alignment with the pass 1 mean and
+    subtracts its z-scored dispersion around it (population standard deviation; zeros where that vanishes).
+
+    Args:
+        rewards: shape (N,), finite.
+        points: the members' amplitudes along S seeds, shape (N, S).
+        q: quantile in [0, 1).
+        beta: inverse temperature, > 0.
+
+    Raises:
+        OperatorInvalid: q or beta out of range.
+    """
+    if not 0 < beta < math.inf:
+        raise OperatorInvalid(f"beta = {beta} must be > 0 and finite")
+    elite = elites(rewards, q)
+    r, points = rewards[elite], points[elite]
+    first = Cloud(softmax(beta * r), points)
+    alignment = z_scores(first.alignment, 1.0)
+    dispersion = z_scores(first.dispersion, float(first.lengths.max()))
+    return CorpWeights(elite, first, Cloud(softmax(beta * r + alignment - dispersion), points))
+
+
+def elites(rewards: Vector, q: float) -> Indices:
+    """Indices of the members with reward >= the q-quantile, ties included, ascending.
+
+    Raises:
+        OperatorInvalid: q is not in [0, 1).
+    """
+    if not 0 <= q < 1:
+        raise OperatorInvalid(f"q = {q} is not a quantile in [0, 1)")
+    found: Indices = np.flatnonzero(rewards >= np.quantile(rewards, q))
+    return found
 
 
 def checked(rewards: Numbers, sigmas: Numbers) -> tuple[Vector, Vector]:
@@ -126,14 +157,17 @@ def _numbered(labels: Sequence[Hashable]) -> Indices:
     return np.array([numbers[label] for label in labels], np.intp)
 
 
-def _softmax(x: Vector) -> Vector:
+def softmax(x: Vector) -> Vector:
     weights: Vector = np.exp(x - x.max())
     weights /= weights.sum()
     return weights
 
 
-def _z_scores(x: Vector, magnitude: float) -> Vector:
-    """`magnitude`: the size of the numbers that `x` was computed from, which sets its rounding error."""
+def z_scores(x: Vector, magnitude: float) -> Vector:
+    """x less its mean, over its standard deviation; zeros where that vanishes.
+
+    `magnitude`: the size of the numbers that `x` was computed from, which sets its rounding error.
+    """
     deviation = x.std()
     if deviation <= _ROUNDING * magnitude:
         return np.zeros_like(x)
