@@ -60,4 +60,12 @@ class Verifier(Protocol):
         """A completion that should pass, where the item holds one."""
         ...
 
+    def answer(self, item: Item, completion: str) -> str | None:
+        """What the completion answers, in one spelling; None where it gives no answer.
+
+        Completions of one item with the same answer get the same value, so answers can be counted as votes.
+        It is read from the completion alone: the item's right answer plays no part in it.
+        """
+        ...
+
     def close(self) -> None: ...

@@ -43,6 +43,10 @@ class Choice(Kind):
         stated = _stated(completion, choices)
         return graded(stated == {gold}, format=len(stated) == 1)
 
+    def extract(self, item: Item, completion: str) -> str | None:
+        stated = _stated(completion, _choices(item))
+        return stated.pop() if len(stated) == 1 else None
+
     def oracle(self, item: Item) -> str | None:
         return _gold(read(item, "answer"), _choices(item))
 

@@ -40,6 +40,12 @@ class Countdown(Kind):
         fair = self._uses(Counter(equation.literals), Counter(given))
         return graded(fair and _reaches(equation, target), format=True, numbers=fair)
 
+    def extract(self, item: Item, completion: str) -> str | None:
+        """The value of an expression that keeps to the rules; a claim that contradicts it is no answer."""
+        equation = evaluate(_answer(completion))
+        fair = self._uses(Counter(equation.literals), Counter(_given(item)))
+        return str(equation.value) if fair and equation.claimed in (None, equation.value) else None
+
     def oracle(self, item: Item) -> str | None:
         solution = item.get("answer")
         return None if solution is None else f"{_OPEN}{solution}{_CLOSE}"

@@ -27,6 +27,9 @@ class Exact(Kind):
     def oracle(self, item: Item) -> str | None:
         return read_text(item, self.field)
 
+    def extract(self, item: Item, completion: str) -> str | None:
+        return super().extract(item, self._plain(completion))
+
     def _plain(self, text: str) -> str:
         text = text.strip() if self.strip else text
         return text.casefold() if self.ignore_case else text

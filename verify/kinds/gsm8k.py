@@ -39,6 +39,10 @@ class Gsm8k(Kind):
         right = _final_number(completion) == gold
         return graded(right and (marked or not self.strict), format=marked, answer=right)
 
+    def extract(self, item: Item, completion: str) -> str | None:
+        found = None if self.strict and MARK not in completion else _final_number(completion)
+        return None if found is None else str(found)
+
     def oracle(self, item: Item) -> str | None:
         answer = str(read(item, "answer"))
         return answer if MARK in answer else f"{MARK} {answer}"

@@ -66,6 +66,12 @@ class JsonSchema(Kind):
         fits = self._fits(schema, text)
         return graded(fits and (self.expected is None or same(value, wanted)), format=True, schema=fits)
 
+    def extract(self, item: Item, completion: str) -> str | None:
+        """The value in canonical JSON, whether or not it fits the schema."""
+        value = loads(self._body(completion))
+        schema = item.get(self.field) if self.schema_ is None else self.schema_
+        return canonical(value if _tells_floats(schema) else _whole(value)).decode()
+
     def oracle(self, item: Item) -> str | None:
         if self.expected is None:
             return None
@@ -97,6 +103,21 @@ class JsonSchema(Kind):
         if "bad" in answer:
             raise Ungradable(Fault.ITEM_VALUE, answer["bad"])
         return bool(answer["passed"])
+
+
+def _tells_floats(schema: object) -> bool:
+    """Whether 1.0 is no integer to this schema: so it was up to draft 4."""
+    drafts = (value for key, value in _members(schema) if key == "$schema")
+    return any("draft-03" in draft or "draft-04" in draft for draft in drafts)
+
+
+def _whole(value: Any) -> Any:
+    """The value with 1.0 as 1, which every later draft and `same` take for one number."""
+    if isinstance(value, dict):
+        return {key: _whole(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_whole(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def check_schema(schema: object) -> None:

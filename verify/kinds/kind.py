@@ -65,6 +65,17 @@ class Kind(BaseModel):
         answer = item.get("answer")
         return None if answer is None else str(answer)
 
+    def extract(self, item: Item, completion: str) -> str | None:
+        """The answer in one spelling; here the text itself, and none where it is blank."""
+        return completion if completion.strip() else None
+
+    def answer(self, item: Item, completion: str) -> str | None:
+        """What the completion answers, in one spelling; None where it gives no answer. Never raises."""
+        try:
+            return self.extract(item, completion[: self.max_chars])
+        except Exception:  # what cannot be judged is no answer either; its verdict says why
+            return None
+
     def close(self) -> None:
         """Ends what the verifier started; most start nothing."""
 

@@ -31,11 +31,19 @@ class Numeric(Kind):
 
     def grade(self, item: Item, completion: str) -> Grade:
         gold = read_number(item, self.field)
-        found = parse_number(completion) if self.which == "only" else last_number(completion)
+        found = self._found(completion)
         return graded(found is not None and self._close(found, gold), format=found is not None)
+
+    def extract(self, item: Item, completion: str) -> str | None:
+        # Tolerances play no part: which numbers lie close together depends on the right one.
+        found = self._found(completion)
+        return None if found is None else str(found)
 
     def oracle(self, item: Item) -> str | None:
         return str(read(item, self.field))
+
+    def _found(self, completion: str) -> Fraction | None:
+        return parse_number(completion) if self.which == "only" else last_number(completion)
 
     def _close(self, found: Fraction, gold: Fraction) -> bool:
         absolute, relative = self._tolerances

@@ -50,15 +50,25 @@ class Regex(Kind):
         return (self.field,) if self.pattern is None else ()
 
     def grade(self, item: Item, completion: str) -> Grade:
-        text = completion.strip() if self.strip else completion
-        question = {"ask": "regex", "pattern": self._wanted(item), "text": text, "full": self.mode == "full"}
+        question = {
+            "ask": "regex",
+            "pattern": self._wanted(item),
+            "text": self._plain(completion),
+            "full": self.mode == "full",
+        }
         answer = self._child.ask(question, self.timeout)
         if "bad" in answer:
             raise Ungradable(Fault.ITEM_VALUE, answer["bad"])
         return graded(answer["passed"])
 
+    def extract(self, item: Item, completion: str) -> str | None:
+        return super().extract(item, self._plain(completion))
+
     def close(self) -> None:
         self._child.close()
+
+    def _plain(self, completion: str) -> str:
+        return completion.strip() if self.strip else completion
 
     def _wanted(self, item: Item) -> str:
         pattern = self.pattern if self.pattern is not None else read(item, self.field)
