@@ -9,6 +9,9 @@ CorpError (verify.errors)
 ├── OperatorInvalid     an operator that does not exist, or scores and settings it cannot work with
 ├── NoSignal            every candidate has the same reward: nothing to consolidate
 ├── GateInvalid         scores that cannot be compared, or a level that is not one
+├── GateTooSmall        a gate split on which nothing could be shown
+├── GateSpent           the gate split was used for other candidates, or its level is used up
+├── GuardInvalid        a guard task that is missing or too small for its margin
 ├── RecipeInvalid       a recipe that does not describe its base
 ├── AuditFailed         the export is not what the recipe says or does not score what it scored
 └── Cancelled           the user asked the run to stop
@@ -46,6 +49,18 @@ class NoSignal(CorpError):
 
 class GateInvalid(CorpError):
     code = "gate_invalid"
+
+
+class GateTooSmall(CorpError):
+    code = "gate_too_small"
+
+
+class GateSpent(CorpError):
+    code = "gate_spent"
+
+
+class GuardInvalid(CorpError):
+    code = "guard_invalid"
 
 
 class RecipeInvalid(CorpError):

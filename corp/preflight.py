@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from corp.errors import DiskFull, OutputUnusable, RunChanged
-from corp.intervals import detectable_gain
+from corp.gate.power import detectable_gain
 from corp.lock import LOCK
 from corp.operators import operator
 from corp.spec import JobSpec

@@ -60,13 +60,37 @@ class EngineSpec(Section):
     )
 
 
+class GuardSpec(Section):
+    """A task on which the accepted model must not be worse than the base."""
+
+    task: TaskSpec = Field(description="its gate split is scored; in a YAML file also a task file's name")
+    margin: float = Field(default=0.01, gt=0, lt=1, description="largest fall of the success rate accepted")
+
+
 class GateSpec(Section):
     """The held-out decision."""
 
-    alpha: float = Field(default=0.05, gt=0, lt=0.5, description="false-accept level")
-    proposals: int = Field(
-        default=1, ge=1, le=5, description="how many proposals are registered for the gate, best on select first"
+    policy: Literal["strict", "paper"] = Field(
+        default="strict", description="strict tests at level alpha; paper accepts one standard error above 0"
     )
+    alpha: float = Field(default=0.05, gt=0, lt=0.5, description="false-accept level over all looks")
+    proposals: int = Field(
+        default=1, ge=1, le=5, description="candidates registered for the gate, best on select first"
+    )
+    metric: Literal["success", "value"] = Field(
+        default="success", description="what is compared: passes, or the verifier's graded values"
+    )
+    min_prompts: int = Field(default=30, ge=30, le=1_000_000, description="refuse a smaller gate split")
+    guards: tuple[GuardSpec, ...] = Field(
+        default=(), max_length=16, description="tasks that must not get worse"
+    )
+
+    @model_validator(mode="after")
+    def _named_once(self) -> GateSpec:
+        names = [guard.task.name for guard in self.guards]
+        if len(set(names)) != len(names):
+            raise ValueError(f"two guards are called {max(names, key=names.count)}")
+        return self
 
 
 class ExportSpec(Section):

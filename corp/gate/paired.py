@@ -1,4 +1,4 @@
-"""Statistics of paired 0/1 outcomes: an exact test, an interval, and what a sample size can show.
+"""Statistics of paired 0/1 outcomes: an exact test and two intervals.
 
 Of n prompts, x were wrong before and right after (fixes), y the other way round (regressions). The gain is
 (x - y) / n; the n - x - y prompts on which both agree say nothing about its sign.
@@ -75,32 +75,3 @@ def conditional(fixes: int, regressions: int, n: int, level: float) -> tuple[flo
     low = beta.ppf(level / 2, fixes, regressions + 1) if fixes else 0.0
     high = beta.ppf(1 - level / 2, fixes + 1, regressions) if regressions else 1.0
     return (2 * float(low) - 1) * pairs / n, (2 * float(high) - 1) * pairs / n
-
-
-def detectable_gain(n: int, discordance: float, *, alpha: float = 0.05, power: float = 0.8) -> float | None:
-    """Smallest gain that the exact test accepts with probability `power`, or None where no gain is enough.
-
-    Args:
-        n: prompts.
-        discordance: share of prompts on which base and candidate differ, in (0, 1]; it bounds the gain.
-    """
-    if _power(n, discordance, discordance, alpha) < power:
-        return None
-    low, high = 0.0, discordance
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (middle, high) if _power(n, discordance, middle, alpha) < power else (low, middle)
-    return high
-
-
-def _power(n: int, discordance: float, gain: float, alpha: float) -> float:
-    """Exact: the number of discordant pairs is binomial, and given that so is the number of fixes."""
-    import numpy as np
-    from scipy.stats import binom
-
-    pairs = np.arange(n + 1)
-    # Fewest fixes that are significant: P(X >= k) <= alpha / 2 under 1/2. isf(t) is the smallest k with P(X
-    # > k) <= t.
-    enough = binom.isf(alpha / 2, pairs, 0.5) + 1
-    share = (discordance + gain) / (2 * discordance)
-    return float(binom.pmf(pairs, n, discordance) @ binom.sf(enough - 1, pairs, share))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corp.errors import GateInvalid
-from corp.intervals import conditional, mcnemar, tango
+from corp.gate.paired import conditional, mcnemar, tango
 
 Outcomes = Sequence[bool] | Sequence[float] | npt.NDArray[np.bool_] | npt.NDArray[np.floating]
 

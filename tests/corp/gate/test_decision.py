@@ -14,7 +14,8 @@ from scipy.stats import binom, binomtest, multinomial, norm
 
 from corp.errors import GateInvalid
 from corp.gate import decide
-from corp.intervals import detectable_gain, mcnemar, tango
+from corp.gate.paired import mcnemar, tango
+from corp.gate.power import detectable_gain
 
 
 def outcomes(fixes: int, regressions: int, n: int) -> tuple[np.ndarray, np.ndarray]:
