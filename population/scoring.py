@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from population.answering import Blocks, Draws, arrangement, manner
 from population.block import Block
 from population.engines.engine import Completion, Engine, Sampling
 from population.errors import EngineMismatch, PopulationInvalid, ScoringStopped, StoreMismatch
@@ -23,6 +24,7 @@ from population.proposal import Candidate
 from population.store import ScoreStore
 from population.table import Table
 from verify.task import Task
+from verify.verdict import Item
 
 __all__ = ["IN_FLIGHT", "Progress", "Switch", "Table", "score"]
 
@@ -67,11 +69,15 @@ def score(
     report: Callable[[Progress], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
     switch: Switch | None = None,
+    sampling: Draws | None = None,
+    order: int = 0,
     clock: Callable[[], float] = time.monotonic,
 ) -> Table:
-    """Greedy answers of every candidate to every prompt of a split, judged and stored.
+    """Answers of every candidate to every prompt of a split, judged and stored; greedy unless drawn.
 
     A stored block is not repeated, and the engine is not switched to a candidate that needs nothing.
+    Scores by `sampling` or another `order` are kept under keys of their own, which the caller chooses, for
+    example ``base~t0.7#3``; the store refuses a key that stands for scores of another kind.
 
     Args:
         candidates: in the order in which they are scored; their keys differ.
@@ -80,26 +86,33 @@ def score(
         cancelled: polled before each block.
         switch: gives the engine a candidate's weights and returns their version; default
             `Engine.set_weights`.
+        sampling: draw the completions, seeded per candidate key and prompt.
+        order: another batch order than that of the rows (`population.answering.arrangement`); the table is
+            in the order of the rows all the same.
         clock: seconds.
 
     Raises:
         ScoringStopped: `cancelled` returned true; every block generated until then is stored.
         EngineMismatch: the engine answered with other weights than it was given.
-        StoreMismatch: the store has blocks of another size, or another direction under a candidate's key.
-        PopulationInvalid: two candidates share a key.
+        StoreMismatch: the store has blocks of another size, or another direction or manner of answering
+            under a candidate's key.
+        PopulationInvalid: two candidates share a key, or a negative order.
         DiskFull: no room for a block; those before it are stored.
     """
     n = len(task.splits[split])
-    missing = _plan(candidates, n, split, store, block_size)
+    blocks = arrangement(n, block_size, order)
+    for candidate in _distinct(candidates):
+        store.add_candidate(candidate.key, candidate.direction, manner(sampling, order))
+    missing = _plan(candidates, blocks, split, store, block_size)
     meter = _Meter(len(candidates) * n, sum(len(work.prompts) for work in missing), clock)
-    scorer = _Scorer(engine, task, split, store, switch or _set_weights, clock)
+    scorer = _Scorer(engine, task, split, store, switch or _set_weights, sampling, clock)
     # Leaving the executor waits for what was generated: an error or a stop loses nothing.
     with ThreadPoolExecutor(1, thread_name_prefix="verify") as thread:
         for block in scorer.blocks(missing, thread, cancelled or _never):
             meter.add(block)
             if report:
                 report(meter.progress(block, store))
-    return _table(candidates, n, split, store)
+    return _table(candidates, blocks, split, store)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,21 +121,23 @@ class _Work:
 
     candidate: Candidate
     number: int
-    prompts: range
+    prompts: Sequence[int]
 
 
-def _plan(
-    candidates: Sequence[Candidate], n: int, split: str, store: ScoreStore, block_size: int
-) -> list[_Work]:
-    """What is to be done, in order, after checking that the store can be continued."""
+def _distinct(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
     keys = [candidate.key for candidate in candidates]
     if len(set(keys)) < len(keys):
         raise PopulationInvalid(f"two candidates are called {max(keys, key=keys.count)}")
-    blocks = [range(start, min(start + block_size, n)) for start in range(0, n, block_size)]
+    return candidates
+
+
+def _plan(
+    candidates: Sequence[Candidate], blocks: Blocks, split: str, store: ScoreStore, block_size: int
+) -> list[_Work]:
+    """What is to be done, in order, after checking that the store can be continued."""
     sizes = {number: len(prompts) for number, prompts in enumerate(blocks)}
     missing = []
     for candidate in candidates:
-        store.add_candidate(candidate.key, candidate.direction)
         stored = store.blocks(candidate.key, split)
         if not stored.items() <= sizes.items():
             raise StoreMismatch(
@@ -141,6 +156,7 @@ class _Scorer:
     split: str
     store: ScoreStore
     switch: Switch
+    draws: Draws | None
     clock: Callable[[], float]
 
     def blocks(
@@ -164,11 +180,12 @@ class _Scorer:
         yield from (future.result() for future in pending)
 
     def generate(self, work: _Work, version: str | None) -> tuple[list[Completion], float]:
-        """Greedy completions of the block's prompts, and the seconds they took."""
-        items = self.task.splits[self.split][work.prompts.start : work.prompts.stop]
-        sampling = Sampling(max_new_tokens=self.task.max_new_tokens, stop=self.task.stop)
+        """Completions of the block's prompts, and the seconds they took."""
+        items = self.items(work)
         begun = self.clock()
-        completions = self.engine.generate([self.task.messages(item) for item in items], sampling)
+        completions = self.engine.generate(
+            [self.task.messages(item) for item in items], self.sampling(work.candidate.key)
+        )
         seconds = self.clock() - begun
         if len(completions) != len(items):
             raise EngineMismatch(f"the engine answered {len(completions)} of {len(items)} prompts")
@@ -182,10 +199,9 @@ class _Scorer:
 
     def judge(self, work: _Work, completions: Sequence[Completion], seconds: float) -> Block:
         """Verify and store; runs in the verifying thread."""
-        items = self.task.splits[self.split][work.prompts.start : work.prompts.stop]
         verdicts = [
             self.task.verifier(item, completion.text)
-            for item, completion in zip(items, completions, strict=True)
+            for item, completion in zip(self.items(work), completions, strict=True)
         ]
         block = Block(
             work.candidate.key,
@@ -199,6 +215,14 @@ class _Scorer:
         )
         self.store.put(block)
         return block
+
+    def items(self, work: _Work) -> list[Item]:
+        rows = self.task.splits[self.split]
+        return [rows[at] for at in work.prompts]
+
+    def sampling(self, key: str) -> Sampling:
+        limits = self.task.max_new_tokens, self.task.stop
+        return self.draws.sampling(key, *limits) if self.draws else Sampling(limits[0], stop=limits[1])
 
 
 class _Meter:
@@ -227,14 +251,17 @@ class _Meter:
         )
 
 
-def _table(candidates: Sequence[Candidate], n: int, split: str, store: ScoreStore) -> Table:
-    vectors = [store.vector(candidate.key, split, n) for candidate in candidates]
-    shape = len(candidates), n
+def _table(candidates: Sequence[Candidate], blocks: Blocks, split: str, store: ScoreStore) -> Table:
+    asked = np.array([at for prompts in blocks for at in prompts], np.intp)
+    shape = len(candidates), len(asked)
+    values, valid = np.empty(shape), np.empty(shape, np.bool_)
+    for row, candidate in enumerate(candidates):
+        values[row, asked], valid[row, asked] = store.vector(candidate.key, split, len(asked))
     return Table(
         tuple(candidate.key for candidate in candidates),
         np.array([candidate.sigma for candidate in candidates], np.float64),
-        np.array([values for values, _ in vectors], np.float64).reshape(shape),
-        np.array([valid for _, valid in vectors], np.bool_).reshape(shape),
+        values,
+        valid,
     )
 
 

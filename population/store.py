@@ -64,13 +64,18 @@ class ScoreStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def add_candidate(self, key: str, direction: Direction | None) -> None:
-        """Note which direction a key stands for.
+    def add_candidate(
+        self, key: str, direction: Direction | None, manner: Mapping[str, object] | None = None
+    ) -> None:
+        """Note what a key stands for.
+
+        Args:
+            manner: how it answers, JSON-like; empty for greedy answers in the usual order.
 
         Raises:
-            StoreMismatch: the key stands for another direction already.
+            StoreMismatch: the key stands for another direction or manner already.
         """
-        text = canonical(direction.to_json() if direction else None)
+        text = canonical(_meaning(direction, manner or {}))
         known = self._direction(key)
         if known is None:
             with self._transaction() as connection:
@@ -79,9 +84,9 @@ class ScoreStore:
         assert known is not None
         if known != text:
             raise StoreMismatch(
-                f"{self.path}: candidate {key} was scored with another direction"
+                f"{self.path}: candidate {key} was scored with another direction or in another manner"
                 f" ({differences(json.loads(known), json.loads(text))})",
-                hint="give the new direction a key of its own",
+                hint="give the new one a key of its own",
             )
 
     def put(self, block: Block) -> None:
@@ -143,6 +148,10 @@ class ScoreStore:
         """The completions of every stored block, in the order of the prompts."""
         return [text for block in self._split(candidate, split) for text in block.texts]
 
+    def tokens(self, candidate: str, split: str) -> int:
+        """Tokens generated for a split, over all its stored blocks."""
+        return sum(int(block.tokens.sum()) for block in self._split(candidate, split))
+
     def digest(self) -> str:
         """SHA-256 over every score: equal for two stores exactly if they hold the same table.
 
@@ -181,3 +190,8 @@ class ScoreStore:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock, named(self.path), immediate(self._connection):
             yield self._connection
+
+
+def _meaning(direction: Direction | None, manner: Mapping[str, object]) -> object:
+    plain = direction.to_json() if direction else None
+    return {"direction": plain, **manner} if manner else plain

@@ -15,6 +15,7 @@ from population.publish import publish_json
 
 if TYPE_CHECKING:
     from corp.preflight import Prepared
+    from population.answering import Draws
     from population.engines.torch import TorchEngine
     from population.proposal import Candidate
     from population.scoring import Progress, Switch, Table
@@ -101,9 +102,19 @@ class Run:
         return store
 
     def score(
-        self, phase: str, split: str, candidates: Sequence[Candidate], switch: Switch | None = None
+        self,
+        phase: str,
+        split: str,
+        candidates: Sequence[Candidate],
+        switch: Switch | None = None,
+        *,
+        sampling: Draws | None = None,
+        order: int = 0,
     ) -> Table:
         """Score ``candidates`` on every prompt of ``split``; stored blocks are not repeated.
+
+        Args:
+            switch, sampling, order: as for ``population.scoring.score``.
 
         Raises:
             ScoresUnusable: fewer than 98 % of the verdicts are valid, or none of one candidate.
@@ -123,6 +134,8 @@ class Run:
             report=report,
             cancelled=self.cancelled,
             switch=switch,
+            sampling=sampling,
+            order=order,
         )
         if table.valid_rate() < MIN_VALID:
             raise ScoresUnusable(
