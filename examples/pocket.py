@@ -105,8 +105,8 @@ def loss(model: LlamaForCausalLM, rows: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1), rows[:, -ANSWER:].flatten())
 
 
-def learn(model: LlamaForCausalLM, probes: torch.Tensor, draw: torch.Generator) -> None:
-    """Train until ``LEARNED`` of the probe sums are exact."""
+def learn(model: LlamaForCausalLM, probes: torch.Tensor, draw: torch.Generator, learned: float) -> None:
+    """Train until the share ``learned`` of the probe sums is exact."""
     import torch
 
     data = sums()
@@ -119,16 +119,16 @@ def learn(model: LlamaForCausalLM, probes: torch.Tensor, draw: torch.Generator) 
             group["lr"] = LEARNING_RATE * min(1.0, step / WARMUP)
         optimizer.step()
         # The first hundred steps never get there, and probing costs as much as two steps.
-        if step > 100 and step % 5 == 0 and accuracy(model, probes) >= LEARNED:
+        if step > 100 and step % 5 == 0 and accuracy(model, probes) >= learned:
             return
     raise RuntimeError(f"the pocket model did not learn to add in {MAX_STEPS} steps")
 
 
-def climb(model: LlamaForCausalLM, probes: torch.Tensor) -> None:
-    """Follow the gradient up the loss until at most ``LEFT_AT`` of the probe sums are exact."""
+def climb(model: LlamaForCausalLM, probes: torch.Tensor, left_at: float) -> None:
+    """Follow the gradient up the loss until at most the share ``left_at`` of the probe sums is exact."""
     import torch
 
-    while accuracy(model, probes) > LEFT_AT:
+    while accuracy(model, probes) > left_at:
         gradients = torch.autograd.grad(loss(model, probes), list(model.parameters()))
         norm = float(torch.linalg.vector_norm(torch.stack([g.norm() for g in gradients])))
         with torch.no_grad():
@@ -149,8 +149,12 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def train(target: Path, seed: int = 0) -> None:
+def train(target: Path, seed: int = 0, *, learned: float = LEARNED, left_at: float | None = LEFT_AT) -> None:
     """Train the model and put its checkpoint (float32) at ``target``, complete or not at all.
+
+    Args:
+        learned: share of exact answers at which training stops.
+        left_at: share to which it is then taken up the loss; None leaves it as it was trained.
 
     Raises:
         FileExistsError: ``target`` exists.
@@ -165,8 +169,9 @@ def train(target: Path, seed: int = 0) -> None:
             model = network(seed)
         draw = torch.Generator().manual_seed(seed)
         probes = sums()[torch.randperm(len(sums()), generator=draw)[:PROBES]]
-        learn(model, probes, draw)
-        climb(model, probes)
+        learn(model, probes, draw, learned)
+        if left_at is not None:
+            climb(model, probes, left_at)
         checkpoint = Path(folder) / "checkpoint"
         model.save_pretrained(checkpoint)
         tokenizer().save_pretrained(checkpoint)
