@@ -1,18 +1,25 @@
-"""The base and its null copy on the support split."""
+"""The base on the support split: in several batch orders, and through the candidates' own path."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from corp.phases.run import Run
-from population.proposal import BASE, null_candidate
+from population.proposal import BASE, Candidate, null_candidate
+from population.table import Table
+
+ORDERS = 3
+"""Batch orders of the base, the usual one included."""
 
 
 def baseline_phase(run: Run) -> dict[str, object]:
-    """Score the base, and a candidate with σ = 0 that takes the perturbed candidates' whole path.
+    """Score the base in three batch orders, and a candidate with σ = 0 that takes the perturbed ones' path.
 
-    On a deterministic engine the two agree on every prompt; where they do not, the difference is the
-    noise floor below which no gain means anything.
+    On an engine whose answers do not depend on what else is in the batch, all agree on every prompt. Where
+    they do not, the difference is the noise floor: no gain below it means anything.
     """
     table = run.score("baseline", "support", [BASE, null_candidate(run.prepared.law)])
     base = float(table.rewards()[0])
@@ -22,5 +29,34 @@ def baseline_phase(run: Run) -> dict[str, object]:
             " the same, the job can only abstain. Check the verifier and max_new_tokens"
         )
         run.emit("log", {"message": message})
+    others = [reordered(run, order) for order in range(1, ORDERS)]
     differing = int(np.sum(table.values[0] != table.values[1]))
-    return {"base": base, "null": float(table.rewards()[1]), "null_differs": differing}
+    return {
+        "base": base,
+        "null": float(table.rewards()[1]),
+        "null_differs": differing,
+        "noise_floor": floor(table, others),
+    }
+
+
+def reordered(run: Run, order: int) -> Table:
+    return run.score("baseline", "support", [Candidate(f"{BASE.key}~order{order}", None, 0.0)], order=order)
+
+
+def floor(usual: Table, others: Sequence[Table]) -> dict[str, Any]:
+    """How far the base's score depends on the batch order.
+
+    Returns:
+        orders: how many; min, max: of the base's mean reward over them; changed: prompts whose value or
+        validity is not the same in all; n: prompts.
+    """
+    rewards = [float(table.rewards()[0]) for table in (usual, *others)]
+    values = np.array([np.where(table.valid[0], table.values[0], np.nan) for table in (usual, *others)])
+    same = (values == values[0]) | (np.isnan(values) & np.isnan(values[0]))
+    return {
+        "orders": len(rewards),
+        "min": min(rewards),
+        "max": max(rewards),
+        "changed": int(np.sum(~same.all(axis=0))),
+        "n": values.shape[1],
+    }

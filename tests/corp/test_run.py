@@ -81,7 +81,7 @@ def scores(target: Path) -> str:
 def test_stopped_run_resumes_to_the_same_scores_and_recipe(
     finished: Path, pocket: Path, tmp_path: Path
 ) -> None:
-    for blocks in (5, 60, 64, 8, 1):  # twice in the search, then in the line search and the gate
+    for blocks in (9, 60, 64, 8, 1):  # twice in the search, then in the line search and the gate
         with pytest.raises(Cancelled):
             run(pocket_spec(pocket), tmp_path / "run", cancelled=countdown(blocks))
     run(pocket_spec(pocket), tmp_path / "run")
