@@ -120,10 +120,13 @@ class Recipe:
     @classmethod
     def _from_json(cls, data: Any) -> Recipe:
         keys = ("version", "base", "law", "components", "step", "storage", "tensors")
-        values = _fields(data, keys, "a recipe")
+        merge = ("merge",) if isinstance(data, dict) and "merge" in data else ()
+        values = _fields(data, (*keys, *merge), "a recipe")
         base = _fields(values["base"], ("id", "revision", "files"), "its base")
         try:
-            direction = Direction.from_json({key: values[key] for key in ("components", "law", "step")})
+            direction = Direction.from_json(
+                {key: values[key] for key in ("components", "law", "step", *merge)}
+            )
         except DirectionInvalid as error:
             raise RecipeInvalid(f"its direction is wrong: {error.detail}", hint=HINT) from None
         return cls(Base(**base), direction, values["storage"], values["tensors"], values["version"])

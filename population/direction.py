@@ -1,7 +1,8 @@
 """Directions: linear combinations of seeded noise, and the algebra of their coefficients.
 
 Noise of different seeds is orthogonal in expectation, so inner products of directions are those of their
-coefficient vectors, one axis per seed. Two components of one seed are the same axis whatever their σ.
+coefficient vectors, one axis per seed. Two components of one seed are the same axis whatever their σ. A
+direction with a merge rule is not linear in its seeds: it can be scaled and realised, but has no algebra.
 """
 
 from __future__ import annotations
@@ -9,18 +10,18 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from population.errors import DirectionInvalid
+from population.fields import as_float, as_seed, as_table
+from population.merge import Merge
 from population.philox import VERSION
 
 KINDS = ("full", "lowrank")
 SCHEMES = ("independent", "tied")
 MAX_RANK = 512  # factors of every component are held at once: 16 MiB each at rank 512 and 8,192 columns
-FLOAT32_MAX = 3.4028234663852886e38
 
 Scale = float | Mapping[str, float] | tuple[tuple[str, float], ...]
 
@@ -115,25 +116,28 @@ class Law:
     @classmethod
     def from_json(cls, data: object) -> Law:
         """The law that ``to_json`` wrote; unknown and missing fields are refused (DirectionInvalid)."""
-        fields = _fields(data, "law", ("kind", "rank", "scope", "scheme", "scale", "version"))
+        fields = as_table(data, "law", ("kind", "rank", "scope", "scheme", "scale", "version"))
         return cls(**fields)
 
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """Σ_k amplitude_k · z(seed_k) under one law, times ``step``.
+    """Σ_k amplitude_k · z(seed_k) under one law, or their ``merge``, times ``step``.
 
     ``step`` is a factor of its own because realised weights are base + step · Σ: all steps along one line
     share the float32 sum bit for bit. ``direction * c`` changes the step; ``a + b`` folds the steps into the
-    amplitudes.
+    amplitudes. What reads coefficients (+, −, norm, inner, cosine, project) raises
+    DirectionInvalid for a merged direction; scaling one is fine.
 
     Raises:
-        DirectionInvalid: no component, one seed twice, a step that float32 cannot hold.
+        DirectionInvalid: no component, one seed twice, a step that float32 cannot hold, a merge with another
+            number of weights than there are components.
     """
 
     components: tuple[Component, ...]
     law: Law
     step: float = 1.0
+    merge: Merge | None = None
 
     def __post_init__(self) -> None:
         components = tuple(self.components)
@@ -145,9 +149,22 @@ class Direction:
         if len(set(seeds)) < len(seeds):
             twice = next(seed for seed in seeds if seeds.count(seed) > 1)
             raise DirectionInvalid(f"seed {twice} occurs twice in one direction", hint="add its amplitudes")
+        if self.merge is not None and len(self.merge.weights) != len(components):
+            raise DirectionInvalid(
+                f"a merge with {len(self.merge.weights)} weights of {len(components)} components"
+            )
 
     def coefficients(self) -> dict[int, float]:
-        """step · amplitude by seed, in the order of the components."""
+        """step · amplitude by seed, in the order of the components.
+
+        Raises:
+            DirectionInvalid: a merged direction has none.
+        """
+        if self.merge is not None:
+            raise DirectionInvalid(
+                f"a {self.merge.kind} merge is not linear in its seeds: it has no coefficients",
+                hint="add, project or measure its members instead; a merged direction can only be scaled",
+            )
         return {component.seed: self.step * component.amplitude for component in self.components}
 
     def __add__(self, other: Direction) -> Direction:
@@ -161,7 +178,7 @@ class Direction:
         return self * -1.0
 
     def __mul__(self, factor: float) -> Direction:
-        return Direction(self.components, self.law, self.step * as_float(factor, "the factor"))
+        return replace(self, step=self.step * as_float(factor, "the factor"))
 
     __rmul__ = __mul__
 
@@ -174,6 +191,7 @@ class Direction:
             "components": [[component.seed, component.amplitude] for component in self.components],
             "law": self.law.to_json(),
             "step": self.step,
+            **({"merge": self.merge.to_json()} if self.merge else {}),
         }
 
     @classmethod
@@ -183,12 +201,13 @@ class Direction:
         Raises:
             DirectionInvalid: unknown, missing or ill-typed fields.
         """
-        fields = _fields(data, "direction", ("components", "law", "step"))
+        fields = as_table(data, "direction", ("components", "law", "step"), ("merge",))
         pairs = fields["components"]
         if not isinstance(pairs, list) or not all(isinstance(p, list) and len(p) == 2 for p in pairs):
             raise DirectionInvalid("the components of a direction are a list of [seed, amplitude] pairs")
         components = tuple(Component(seed, amplitude) for seed, amplitude in pairs)
-        return cls(components, Law.from_json(fields["law"]), fields["step"])
+        merge = Merge.from_json(fields["merge"]) if "merge" in fields else None
+        return cls(components, Law.from_json(fields["law"]), fields["step"], merge)
 
     def digest(self) -> str:
         """SHA-256 of the canonical JSON: equal for equal directions, on every machine."""
@@ -232,28 +251,6 @@ def same_law(a: Direction, b: Direction) -> None:
         )
 
 
-def as_seed(value: Any) -> int:
-    """``value`` as an integer in [0, 2⁶⁴); DirectionInvalid otherwise."""
-    try:
-        seed = -1 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        seed = -1
-    if not 0 <= seed < 2**64:
-        raise DirectionInvalid(f"seed {value!r} is not an integer from 0 to 2^64 - 1")
-    return seed
-
-
-def as_float(value: Any, what: str) -> float:
-    """``value`` as a float that float32 can hold, with −0 as 0; DirectionInvalid otherwise."""
-    try:
-        number = math.nan if isinstance(value, bool | str) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not abs(number) <= FLOAT32_MAX:
-        raise DirectionInvalid(f"{what} is {value!r}, not a finite float32 number")
-    return number + 0.0
-
-
 def _combine(law: Law, pairs: Iterable[tuple[int, float]]) -> Direction:
     merged: dict[int, float] = {}
     for seed, amplitude in pairs:
@@ -289,10 +286,3 @@ def _as_scale(scale: Any) -> float | tuple[tuple[str, float], ...]:
     if not pairs or not all(isinstance(name, str) for name in pairs):
         raise DirectionInvalid("the law's scale table maps tensor names to numbers; this one does not")
     return tuple((name, as_float(pairs[name], f"the scale of {name}")) for name in sorted(pairs))
-
-
-def _fields(data: object, what: str, names: tuple[str, ...]) -> dict[str, Any]:
-    if not isinstance(data, dict) or set(data) != set(names):
-        found = ", ".join(map(str, data)) if isinstance(data, dict) else type(data).__name__
-        raise DirectionInvalid(f"a {what} has the fields {', '.join(names)}; this one has {found}")
-    return data

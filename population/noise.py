@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from population import philox
-from population.direction import Component, Law, as_float, as_seed
+from population.direction import Component, Law
 from population.errors import DirectionInvalid
+from population.fields import as_float, as_seed
 from population.tensors import CODES, bits, dtype_of, raw
 from population.threads import spread
 
@@ -38,7 +39,7 @@ def gaussian(seed: int, name: str, start: int, stop: int, stream: int = 0) -> ND
         name: the tensor's name in the checkpoint.
         start: first element, flat row-major index in the full tensor.
         stop: one past the last.
-        stream: 0 … 2³² − 1; 0 is full-rank noise, 1 and 2 the factors of low-rank noise.
+        stream: 0 … 2³² − 1; 0 is full-rank noise, 1 and 2 the factors of low-rank noise, 3 DARE's masks.
 
     Raises:
         DirectionInvalid: an argument out of its range.
@@ -95,7 +96,7 @@ def perturb(
     Raises:
         DirectionInvalid: an amplitude or step that is not finite in float32, or arrays that do not fit.
     """
-    amplitudes = _amplitudes(law, name, [component.amplitude for component in components])
+    amplitudes = scaled_amplitudes(law, name, [component.amplitude for component in components])
     factor = np.float32(as_float(step, "the step"))
     seeds = [component.seed for component in components]
     if not seeds:
@@ -111,7 +112,7 @@ def perturb(
 
     target, source = raw(out), raw(base)
     check_arrays(target, source, storage)
-    _check_range(name, shape, start, source.size)
+    check_range(name, shape, start, source.size)
     keys, rights, columns = _noise(law, name, shape, seeds)
     table, codes = philox.table(), (CODES[storage], CODES[dtype_of(source)])
     to, of = bits(target), bits(source)
@@ -155,14 +156,14 @@ def accumulate(
     """
     from population import kernels
 
-    table = _amplitudes(law, name, coefficients)
+    table = scaled_amplitudes(law, name, coefficients)
     if sums.dtype != np.float32 or sums.ndim != 2 or not sums.flags.c_contiguous:
         raise DirectionInvalid(f"sums are a contiguous (D, n) float32 array, not {sums.dtype} {sums.shape}")
     if table.shape != (sums.shape[0], len(seeds)):
         raise DirectionInvalid(
             f"coefficients of shape {table.shape} for {sums.shape[0]} sums over {len(seeds)} seeds"
         )
-    _check_range(name, shape, start, sums.shape[1])
+    check_range(name, shape, start, sums.shape[1])
     keys, rights, columns = _noise(law, name, shape, [as_seed(seed) for seed in seeds])
 
     def work(begin: int, end: int) -> None:
@@ -195,6 +196,40 @@ def apply(
     kernels.apply(bits(target), CODES[storage], bits(source), CODES[dtype_of(source)], sums, factor)
 
 
+class Member:
+    """The noise of one seed over one tensor, before any amplitude or scale.
+
+    Args:
+        shape: of the full tensor.
+    """
+
+    def __init__(self, law: Law, name: str, shape: Sequence[int], seed: int) -> None:
+        self._keys, self._rights, self._columns = _noise(law, name, shape, [seed])
+        self._table = philox.table()
+
+    def values(self, start: int, count: int, buffer: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Elements ``start … start + count``: a view of ``buffer``, which holds at least count + 16."""
+        from population import kernels
+
+        k0, k1 = self._keys[0]
+        skip = kernels._noise(k0, k1, self._rights[0], self._columns, start, count, self._table, buffer)
+        return buffer[skip : skip + count]
+
+    def mask(self, start: int, count: int, buffer: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The same elements of the stream that masks are drawn from, full noise whatever the law's kind."""
+        from population import kernels
+
+        k0, k1 = self._keys[0]
+        first = start // 8
+        blocks = -(-(start + count) // 8) - first
+        kernels.fill(k0, k1, np.uint64(philox.MASK), np.uint64(first), blocks, self._table, buffer)
+        return buffer[start - 8 * first :][:count]
+
+    def drawn(self, start: int, count: int) -> int:
+        """How many values of noise ``values`` makes."""
+        return _drawn(self._rights, self._columns, start, count)
+
+
 def check_arrays(target: NDArray[Any], source: NDArray[Any], storage: str) -> None:
     """Refuse (DirectionInvalid) an output of another length, or of a dtype that cannot hold ``storage``."""
     if storage not in CODES:
@@ -205,7 +240,12 @@ def check_arrays(target: NDArray[Any], source: NDArray[Any], storage: str) -> No
         raise DirectionInvalid(f"an output of {dtype_of(target)} cannot hold weights stored as {storage}")
 
 
-def _amplitudes(law: Law, name: str, values: Any) -> NDArray[np.float32]:
+def scaled_amplitudes(law: Law, name: str, values: Any) -> NDArray[np.float32]:
+    """float32(amplitude) · float32(scale of the tensor under the law), rounded to float32.
+
+    Raises:
+        DirectionInvalid: one of them is not finite.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.asarray(values, np.float64).astype(np.float32) * np.float32(law.scale_of(name))
     if not np.isfinite(scaled).all():
@@ -242,7 +282,8 @@ def _drawn(rights: NDArray[np.float32], columns: int, start: int, count: int) ->
     return rank * (rows + columns)
 
 
-def _check_range(name: str, shape: Sequence[int], start: int, count: int) -> None:
+def check_range(name: str, shape: Sequence[int], start: int, count: int) -> None:
+    """Refuse (DirectionInvalid) elements that a tensor of ``shape`` does not have."""
     if not 0 <= start <= start + count <= math.prod(shape):
         raise DirectionInvalid(
             f"{name} of shape {tuple(shape)} has {math.prod(shape)} elements, not {start}:{start + count}"

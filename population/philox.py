@@ -21,8 +21,9 @@ WEYL = (0x9E3779B9, 0xBB67AE85)
 ROUNDS = 10
 TABLE_SHA256 = "8babbcaf96568f10165a1eab530c0e5c92d04de96761b6dbb3dadfa94baba37f"
 
-FULL, LEFT, RIGHT = 0, 1, 2
-"""Streams of one tensor's noise: full rank; the factors A (out × r) and B (in × r) of low rank."""
+FULL, LEFT, RIGHT, MASK = 0, 1, 2, 3
+"""Streams of one tensor's noise: full rank; the factors A (out × r) and B (in × r) of low rank; what DARE
+draws its masks from."""
 
 
 def key(seed: int, name: str) -> tuple[int, int]:

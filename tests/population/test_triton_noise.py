@@ -12,7 +12,7 @@ CHECK = """
 import numpy as np, torch
 from population import noise_reference, triton_noise
 from population.direction import Component, Law
-from population.noise import _amplitudes
+from population.noise import scaled_amplitudes
 
 def same(a, b):
     width = torch.int16 if a.element_size() == 2 else torch.int32
@@ -33,7 +33,7 @@ for law in (Law(), Law("lowrank", 3), Law(scheme="tied"), Law(scale=0.3)):
         base[:5] = torch.tensor([0.0, -0.0, torch.inf, -torch.inf, torch.nan])
         expected = noise_reference.perturbed(base.reshape(37, 91), law, "w", components, 0.7, storage)
         expected = expected.reshape(-1).to(getattr(torch, compute))
-        amplitudes = _amplitudes(law, "w", [c.amplitude for c in components])
+        amplitudes = scaled_amplitudes(law, "w", [c.amplitude for c in components])
         for start, stop in [(0, 37 * 91), (13, 1500)]:
             out = torch.empty(stop - start, dtype=getattr(torch, compute))
             triton_noise.perturb(out, base[start:stop], law, "w", (37, 91),
