@@ -2,7 +2,8 @@
 
 A line search scores steps along D directions that share their seeds. Regenerating K seeds' noise for every
 point would cost (points · K) passes; here each noise value is made once, D float32 sums of it go to a file,
-and a point costs one read: weights = round(base + step · sum), bit for bit what ``perturb`` makes.
+and a point costs one read: weights = round(base + step · sum), bit for bit what ``perturb`` makes. Merged
+directions share no pass, for they are not linear in the noise; they share their members' statistics.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from numpy.typing import NDArray
 
 from population.direction import Direction, Law, same_law
 from population.errors import DirectionInvalid, DiskFull
+from population.merging import Known
 from population.noise import accumulate, apply
 from population.scope import select
+from population.sums import TensorSum
 from population.tensors import raw
 from population.threads import spread
 
@@ -87,7 +90,7 @@ class SweepSums:
 
         Args:
             model: a checkpoint: tensors by name.
-            directions: of one law; where two share seeds, in the same order.
+            directions: of one law; where two linear ones share seeds, in the same order.
             path: the scratch file; only its folder matters. A memory-backed one such as /dev/shm is fastest
                 if it has room for ``bytes_needed``.
             threads: most threads to use.
@@ -96,7 +99,7 @@ class SweepSums:
             DirectionInvalid: no direction, several laws, or orders of seeds that contradict each other.
             DiskFull: no room for the file.
         """
-        seeds = common_order(directions)
+        seeds = common_order([direction for direction in directions if direction.merge is None])
         size = bytes_needed(model, common_law(directions), len(directions))
         file = _allocate(path, size)
         try:
@@ -172,25 +175,52 @@ class SweepSums:
         self.close()
 
     def _fill(self, seeds: Sequence[int], threads: int) -> None:
-        coefficients = _coefficients(self.directions, seeds)
-        length = max(1, BUFFER // 4 // len(self.directions))
+        with ThreadPoolExecutor(threads) as pool:
+            if seeds:
+                self._fill_linear(seeds, pool)
+            for name in self._tensors:
+                self._fill_merged(name, threads, pool)
+
+    def _fill_linear(self, seeds: Sequence[int], pool: ThreadPoolExecutor) -> None:
+        rows = [d for d, direction in enumerate(self.directions) if direction.merge is None]
+        coefficients = _coefficients([self.directions[d] for d in rows], seeds)
+        length = max(1, BUFFER // 4 // len(rows))
 
         def work(piece: tuple[str, int, int]) -> int:
             name, start, stop = piece
-            sums = np.zeros((len(self.directions), stop - start), np.float32)
+            sums = np.zeros((len(rows), stop - start), np.float32)
             shape = self._tensors[name].shape
             drawn = accumulate(sums, self.law, name, shape, seeds, coefficients, start=start)
-            for d, row in enumerate(sums):
-                _write(self._file, row, 4 * (d * self._size + self._offsets[name] + start))
+            for d, row in zip(rows, sums, strict=True):
+                self._write(d, name, start, row)
             return drawn
 
-        with ThreadPoolExecutor(threads) as pool:
-            self.noise_values = sum(pool.map(work, self._pieces(length)))
+        pieces = [piece for name in self._tensors for piece in self._pieces(name, length)]
+        self.noise_values += sum(pool.map(work, pieces))
 
-    def _pieces(self, length: int) -> Iterator[tuple[str, int, int]]:
-        for name, tensor in self._tensors.items():
-            for start in range(0, tensor.size, length):
-                yield name, start, min(start + length, tensor.size)
+    def _fill_merged(self, name: str, threads: int, pool: ThreadPoolExecutor) -> None:
+        known: Known = {}
+        for d, direction in enumerate(self.directions):
+            if direction.merge is None:
+                continue
+            total = TensorSum(direction, name, self._tensors[name].shape, threads=threads, known=known)
+
+            def work(piece: tuple[str, int, int], d: int = d, total: TensorSum = total) -> int:
+                _, start, stop = piece
+                row = np.empty(stop - start, np.float32)
+                drawn = total.fill(row, start)
+                self._write(d, name, start, row)
+                return drawn
+
+            self.noise_values += total.drawn + sum(pool.map(work, self._pieces(name, BUFFER // 4)))
+
+    def _write(self, d: int, name: str, start: int, row: NDArray[np.float32]) -> None:
+        _write(self._file, row, 4 * (d * self._size + self._offsets[name] + start))
+
+    def _pieces(self, name: str, length: int) -> Iterator[tuple[str, int, int]]:
+        size = self._tensors[name].size
+        for start in range(0, size, length):
+            yield name, start, min(start + length, size)
 
 
 def common_order(directions: Sequence[Direction]) -> list[int]:

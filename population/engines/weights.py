@@ -16,8 +16,8 @@ import torch
 from population.checkpoint import RAW, Checkpoint
 from population.direction import Direction
 from population.errors import EngineMismatch, ModelUnsupported
-from population.noise import perturb
 from population.scope import select
+from population.sums import TensorSum
 from population.sweep import SweepSums
 from population.tensors import raw
 
@@ -102,16 +102,8 @@ class LiveWeights:
         return version
 
     def _perturb(self, name: str, direction: Direction) -> None:
-        perturb(
-            self._live[name],
-            self._base[name],
-            direction.law,
-            name,
-            self._tensors[name].shape,
-            direction.components,
-            direction.step,
-            storage=self._storage,
-            threads=self._threads,
+        TensorSum(direction, name, self._tensors[name].shape, threads=self._threads).realise(
+            self._live[name], self._base[name], storage=self._storage
         )
 
     def _realise(self, name: str, sums: SweepSums, d: int, step: float) -> None:
