@@ -6,6 +6,7 @@ CorpError (verify.errors)
 ├── DiskFull            not enough room for what the job will write (population.errors)
 ├── RunChanged          a run directory is resumed with a different spec
 ├── ScoresUnusable      too many invalid verdicts or no usable reward
+├── CalibrationFailed   no sigma moves the model by the stated displacement
 ├── OperatorInvalid     an operator that does not exist, or scores and settings it cannot work with
 ├── NoSignal            every candidate has the same reward: nothing to consolidate
 ├── GateInvalid         scores that cannot be compared, or a level that is not one
@@ -37,6 +38,10 @@ class RunChanged(CorpError):
 
 class ScoresUnusable(CorpError):
     code = "scores_unusable"
+
+
+class CalibrationFailed(CorpError):
+    code = "calibration_failed"
 
 
 class OperatorInvalid(CorpError):

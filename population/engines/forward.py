@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -77,6 +78,26 @@ class Forward:
         cache.window.end += ids.shape[1]
         logits: torch.Tensor = out.logits
         return logits[:, -keep:]
+
+    @contextmanager
+    def head_inputs(self) -> Iterator[list[torch.Tensor]]:
+        """Within it, each pass adds what the output head is multiplied with, (rows, keep or new, width).
+
+        Raises:
+            ModelUnsupported: the model names no output head.
+        """
+        head = self._model.get_output_embeddings()
+        if head is None:
+            raise ModelUnsupported(
+                f"{type(self._model).__name__} does not say which module its output head is",
+                hint="give population.sigmas as numbers: calibration looks at the head's input",
+            )
+        seen: list[torch.Tensor] = []
+        hook = head.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+        try:
+            yield seen
+        finally:
+            hook.remove()
 
     def _probe(self) -> list[LayerShape]:
         with torch.inference_mode():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from population.checkpoint import Checkpoint
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from population.engines.cache import BlockCache
     from population.engines.decode import Row
+    from population.engines.observing import Observation
     from population.engines.stopping import Stops
     from population.sweep import SweepSums
 
@@ -167,6 +169,42 @@ class TorchEngine:
                 for at, values in zip(block, found, strict=True):
                     scores[at] = values
         return scores
+
+    def observe(
+        self, prompts: Sequence[Prompt], answers: Sequence[str], positions: int
+    ) -> Iterator[Observation]:
+        """Next-token log-probabilities and the output head's input, after each prompt and along its answer.
+
+        A few prompts' worth of logits is held at a time.
+
+        Args:
+            answers: of each prompt; tokenized by itself, without special tokens.
+            positions: most per prompt: its own last token, then the answer's first ``positions − 1``.
+
+        Yields:
+            One observation per prompt, in an order that depends on prompts and answers alone.
+
+        Raises:
+            ModelUnsupported: as for ``generate``, or a model that names no output head.
+        """
+        import torch
+
+        from population.engines.decode import Row
+        from population.engines.observing import observe_rows
+
+        if positions < 1:
+            raise ValueError(f"{positions} positions of each prompt")
+        ids = self._prompts.encode(prompts)
+        tails = [self._prompts.continuation(answer)[: positions - 1] for answer in answers]
+        self._check_lengths([len(row) + len(tail) for row, tail in zip(ids, tails, strict=True)])
+        with torch.inference_mode():
+            prefix, shared = self._shared(ids, max(map(len, tails), default=0))
+        rows = [Row([*row[shared:], *tail], 0, b"") for row, tail in zip(ids, tails, strict=True)]
+        for start in range(0, len(rows), self._batch_size):
+            piece = slice(start, start + self._batch_size)
+            counts = [1 + len(tail) for tail in tails[piece]]
+            for seen in observe_rows(self._forward, rows[piece], counts, prefix):
+                yield replace(seen, prompt=start + seen.prompt)
 
     def generate_population(
         self, directions: Sequence[Direction | None], prompts: Sequence[Prompt], sampling: Sampling
