@@ -7,7 +7,12 @@ from types import MappingProxyType
 
 from corp.errors import OperatorInvalid
 from corp.operators.corp import Corp
+from corp.operators.elite_mean import EliteMean
+from corp.operators.es import Es
+from corp.operators.greedy import Greedy
 from corp.operators.proposal import AdaptiveOperator, Evaluate, Operator, Proposal
+from corp.operators.random_mean import RandomMean
+from corp.operators.response import Response
 from corp.operators.reward_mean import RewardMean
 from corp.operators.scores import PopulationScores
 from corp.operators.settings import OperatorSettings
@@ -27,7 +32,16 @@ __all__ = [
     "operator",
 ]
 
-_ALL: tuple[Operator | AdaptiveOperator, ...] = (Corp(), RewardMean(), Top1())
+_ALL: tuple[Operator | AdaptiveOperator, ...] = (
+    Corp(),
+    RewardMean(),
+    EliteMean(),
+    Top1(),
+    RandomMean(),
+    Es(),
+    Response(),
+    Greedy(),
+)
 OPERATORS: Mapping[str, Operator | AdaptiveOperator] = MappingProxyType({entry.name: entry for entry in _ALL})
 
 

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from corp.operators.mean import means
+from corp.operators.mean import Elites, grid, stretched
 from corp.operators.proposal import Proposal
 from corp.operators.scores import PopulationScores
 from corp.operators.settings import OperatorSettings
-from corp.operators.weights import stage1
+from corp.operators.weights import two_passes
 
 
 @dataclass(frozen=True, slots=True)
 class Corp:
-    """Reads q, beta, scales."""
+    """Reads q, beta, scales, min_ess, min_elites.
+
+    Unlike the paper, rewards are shrunken by their reliability and the weights' effective sample size has a
+    floor; `corp_paper_code` does neither.
+    """
 
     name: str = "corp"
     summary: str = "reward-weighted mean of the elites, sharpened by alignment and dispersion"
 
     def propose(self, scores: PopulationScores, settings: OperatorSettings) -> list[Proposal]:
         scores.require_signal()
-        return means(
-            self.name,
-            scores,
+        chosen = Elites.of(scores, settings)
+        means = grid(
+            chosen,
             settings,
-            lambda q, beta: stage1(scores.rewards, scores.coefficients, q=q, beta=beta).second,
+            lambda elite, beta: two_passes(
+                beta * scores.shrunken[elite], scores.coefficients[elite], settings.min_ess
+            )[1],
         )
+        return stretched(self.name, scores, means, chosen, settings)

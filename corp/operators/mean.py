@@ -1,18 +1,19 @@
-"""Directions along weighted means, one per distinct setting of the grid q x beta."""
+"""Directions along weighted means of elites: which settings are tried, and which of them coincide."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import product
 
 import numpy as np
 
-from corp.operators.cloud import Cloud
+from corp.errors import OperatorInvalid
+from corp.operators.cloud import Cloud, Indices
 from corp.operators.proposal import Proposal, unit
 from corp.operators.scores import PopulationScores
 from corp.operators.settings import OperatorSettings
+from corp.operators.weights import elites
 
 # Two settings whose unit vectors differ by less build the same weights: float32 keeps 7 digits of an
 # amplitude.
@@ -20,27 +21,85 @@ _SAME = 1e-12
 # Beyond this many elites the cloud's eigenvalues are left out: 60 ms a setting at 512, but 2 s at 2,000.
 LARGEST_CLOUD = 512
 
-Weigh = Callable[[float, float], Cloud]
-"""The weighted elites for one quantile and one inverse temperature."""
+Setting = dict[str, float]
 
 
-def means(name: str, scores: PopulationScores, settings: OperatorSettings, weigh: Weigh) -> list[Proposal]:
-    """One proposal per distinct mean; settings that lead to the same direction are listed together.
+@dataclass(frozen=True, slots=True)
+class Elites:
+    """The elites that the quantiles of the settings leave.
 
-    Steps are the settings' `scales` in units of the mean's norm (CoRP stage 1, step 6).
+    Attributes:
+        sets: quantile and members, ascending in the population.
+        skipped: quantiles that leave too few, and how many, JSON-like.
     """
-    found: list[_Found] = []
-    for q, beta in product(settings.q, settings.beta):
-        _merge(found, weigh(q, beta), {"q": q, "beta": beta})
-    return [
-        Proposal(
-            name,
-            unit(point.cloud.mean, scores),
-            point.cloud.norm,
-            settings.scales,
-            {"settings": point.settings, **diagnostics(point.cloud)},
+
+    sets: tuple[tuple[float, Indices], ...]
+    skipped: tuple[Mapping[str, float], ...]
+
+    @classmethod
+    def of(cls, scores: PopulationScores, settings: OperatorSettings) -> Elites:
+        """
+        Raises:
+            OperatorInvalid: every quantile leaves fewer than `min_elites`.
+        """
+        found = [(q, elites(scores.rewards, q)) for q in settings.q]
+        enough = tuple((q, members) for q, members in found if len(members) >= settings.min_elites)
+        skipped = tuple(
+            {"q": q, "elites": len(members)} for q, members in found if len(members) < settings.min_elites
         )
-        for point in found
+        if not enough:
+            raise OperatorInvalid(
+                f"at most {max(entry['elites'] for entry in skipped)} of {len(scores.keys)} candidates are"
+                f" elites, fewer than min_elites = {settings.min_elites}",
+                hint="raise population.size, or lower consolidate.q or consolidate.min_elites",
+            )
+        return cls(enough, skipped)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mean:
+    """One distinct weighted mean and every setting that led to it."""
+
+    cloud: Cloud
+    settings: list[Setting] = field(default_factory=list)
+
+
+def distinct(clouds: Iterable[tuple[Setting, Cloud]]) -> list[Mean]:
+    """Every direction once, so that no evaluation is spent on it twice."""
+    found: list[Mean] = []
+    for setting, cloud in clouds:
+        known = next((mean for mean in found if _same(mean.cloud, cloud)), None)
+        if known is None:
+            known = Mean(cloud)
+            found.append(known)
+        known.settings.append(setting)
+    return found
+
+
+def grid(chosen: Elites, settings: OperatorSettings, weigh: Callable[[Indices, float], Cloud]) -> list[Mean]:
+    """The distinct means over q x beta."""
+    return distinct(
+        ({"q": q, "beta": beta}, weigh(members, beta)) for q, members in chosen.sets for beta in settings.beta
+    )
+
+
+def stretched(
+    name: str, scores: PopulationScores, means: Iterable[Mean], chosen: Elites, settings: OperatorSettings
+) -> list[Proposal]:
+    """Steps of `scales` times the mean's own length (CoRP stage 1, step 6)."""
+    return [
+        Proposal(name, unit(mean.cloud.mean, scores), mean.cloud.norm, settings.scales, _why(mean, chosen))
+        for mean in means
+    ]
+
+
+def at_radii(
+    name: str, scores: PopulationScores, means: Iterable[Mean], chosen: Elites, settings: OperatorSettings
+) -> list[Proposal]:
+    """Steps of `radii` times the length of a typical member."""
+    return [
+        Proposal(name, unit(mean.cloud.mean, scores), scores.radius, settings.radii, _why(mean, chosen))
+        for mean in means
     ]
 
 
@@ -56,19 +115,10 @@ def diagnostics(cloud: Cloud) -> dict[str, object]:
     }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Found:
-    """One distinct mean and every setting that led to it."""
-
-    cloud: Cloud
-    settings: list[dict[str, float]] = field(default_factory=list)
+def _why(mean: Mean, chosen: Elites) -> dict[str, object]:
+    skipped = {"skipped": [dict(entry) for entry in chosen.skipped]} if chosen.skipped else {}
+    return {"settings": mean.settings, **skipped, **diagnostics(mean.cloud)}
 
 
-def _merge(found: list[_Found], cloud: Cloud, setting: dict[str, float]) -> None:
-    """Count a direction once, so that no evaluation is spent on it twice."""
-    same = (point for point in found if np.all(np.abs(point.cloud.direction - cloud.direction) <= _SAME))
-    known = next(same, None)
-    if known is None:
-        known = _Found(cloud)
-        found.append(known)
-    known.settings.append(setting)
+def _same(one: Cloud, other: Cloud) -> bool:
+    return bool(np.all(np.abs(one.direction - other.direction) <= _SAME))

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from corp.errors import NoSignal
 from corp.operators.scores import PopulationScores, Vector
 from corp.operators.settings import OperatorSettings
 from population.direction import Component, Direction
@@ -26,6 +27,7 @@ class Proposal:
         norm: the unit of its steps: a step of scale s has length s * norm.
         scales: the steps to try.
         why: what it was made of and how it came out, JSON-like.
+        must_beat_base: whether a step counts only where it does better on select than the centre.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Proposal:
     norm: float
     scales: tuple[float, ...]
     why: Mapping[str, object]
+    must_beat_base: bool = True
 
 
 class Operator(Protocol):
@@ -71,8 +74,14 @@ class AdaptiveOperator(Protocol):
 
 
 def unit(amplitudes: Vector, scores: PopulationScores) -> Direction:
-    """The unit vector along `amplitudes`, shape (S,), one per seed; zeros are left out."""
+    """The unit vector along `amplitudes`, shape (S,), one per seed; zeros are left out.
+
+    Raises:
+        NoSignal: all are zero.
+    """
     length = float(np.linalg.norm(amplitudes))
+    if not length:
+        raise NoSignal("the weighted members cancel out", hint="sample a population with more seeds")
     pairs = zip(scores.seeds, (amplitudes / length).tolist(), strict=True)
     components = tuple(Component(seed, amplitude) for seed, amplitude in pairs if amplitude)
     return Direction(components, scores.law)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corp.errors import NoSignal, OperatorInvalid
+from corp.operators.reliability import reliability, shrunken
 from population.direction import Direction, Law
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Indices = npt.NDArray[np.intp]
 
 MIN_MEMBERS = 2
 
@@ -67,6 +69,26 @@ class PopulationScores:
     def radius(self) -> float:
         """Root mean square of the sigmas: the length of a typical member, per weight."""
         return float(np.sqrt(np.mean(self.sigmas**2)))
+
+    @cached_property
+    def levels(self) -> dict[float, Indices]:
+        """The members of each sigma, smallest sigma first."""
+        return {float(sigma): np.flatnonzero(self.sigmas == sigma) for sigma in np.unique(self.sigmas)}
+
+    @cached_property
+    def reliability(self) -> float:
+        """Of the whole population's rewards, in [0, 1]; what differs between sigmas counts as signal."""
+        return reliability(self.values)
+
+    @cached_property
+    def level_reliability(self) -> dict[float, float]:
+        """Of the rewards within each sigma."""
+        return {sigma: reliability(self.values[members]) for sigma, members in self.levels.items()}
+
+    @cached_property
+    def shrunken(self) -> Vector:
+        """Each member's reward pulled to the mean by the population's reliability, shape (N,)."""
+        return shrunken(self.rewards, self.reliability)
 
     @cached_property
     def success(self) -> Flags:

@@ -32,6 +32,9 @@ class OperatorSettings(BaseModel):
     min_ess: float = Field(
         default=8, ge=1, le=1e6, description="floor of the effective sample size of softmax weights"
     )
+    min_elites: int = Field(
+        default=8, ge=1, le=100_000, description="a quantile that leaves fewer elites is skipped"
+    )
     rank: int = Field(default=8, ge=1, le=256, description="top_r: leading dimensions of the cloud")
     density: float = Field(default=0.2, gt=0, le=1, description="ties, dare: share of each tensor kept")
     regress_weight: float = Field(

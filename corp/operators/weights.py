@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from corp.errors import OperatorInvalid
 from corp.operators.cloud import Cloud, Indices, Vector
+from corp.operators.reliability import softmax_with_floor
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -108,11 +109,21 @@ def stage1(rewards: Vector, points: csr_array, *, q: float, beta: float) -> Corp
     if not 0 < beta < math.inf:
         raise OperatorInvalid(f"beta = {beta} must be > 0 and finite")
     elite = elites(rewards, q)
-    r, points = rewards[elite], points[elite]
-    first = Cloud(softmax(beta * r), points)
+    return CorpWeights(elite, *two_passes(beta * rewards[elite], points[elite]))
+
+
+def two_passes(logits: Vector, points: csr_array, min_ess: float = 1.0) -> tuple[Cloud, Cloud]:
+    """The elites weighed by softmax of `logits`, then sharpened by alignment and dispersion.
+
+    Args:
+        logits: beta times the elites' rewards, shape (K,).
+        points: their amplitudes along S seeds, shape (K, S).
+        min_ess: floor of either pass's effective sample size; 1, the paper's, is none.
+    """
+    first = Cloud(softmax_with_floor(logits, min_ess), points)
     alignment = z_scores(first.alignment, 1.0)
     dispersion = z_scores(first.dispersion, float(first.lengths.max()))
-    return CorpWeights(elite, first, Cloud(softmax(beta * r + alignment - dispersion), points))
+    return first, Cloud(softmax_with_floor(logits + alignment - dispersion, min_ess), points)
 
 
 def elites(rewards: Vector, q: float) -> Indices:
@@ -155,12 +166,6 @@ def checked(rewards: Numbers, sigmas: Numbers) -> tuple[Vector, Vector]:
 def _numbered(labels: Sequence[Hashable]) -> Indices:
     numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     return np.array([numbers[label] for label in labels], np.intp)
-
-
-def softmax(x: Vector) -> Vector:
-    weights: Vector = np.exp(x - x.max())
-    weights /= weights.sum()
-    return weights
 
 
 def z_scores(x: Vector, magnitude: float) -> Vector:
