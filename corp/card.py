@@ -8,6 +8,8 @@ from typing import Any
 import yaml
 
 from corp.recipe import Recipe
+from population.direction import Direction
+from population.sums import rms
 
 INHERITED = ("license", "license_name", "license_link", "language")
 
@@ -49,11 +51,17 @@ def _introduction(recipe: Recipe, name: str) -> str:
     revision = f" at revision `{recipe.base.revision}`" if recipe.base.revision else ""
     return f"""# {name}
 
-`{recipe.base.id}`{revision}, moved by a linear combination of {len(direction.components)} seeded
+`{recipe.base.id}`{revision}, moved by {_combination(direction)} of {len(direction.components)} seeded
 Gaussian perturbations of its weights. They were sampled, scored on a task and weighted by their scores; no
-gradient was taken. The root mean square of the change is {direction.norm():.3g} per weight in scope
+gradient was taken. The root mean square of the change is {rms(direction):.3g} per weight in scope
 (`{_scope(recipe)}`), stored in {recipe.storage}.
 """
+
+
+def _combination(direction: Direction) -> str:
+    if direction.merge is None:
+        return "a linear combination"
+    return f"a {direction.merge.kind.upper()} merge (density {direction.merge.density:g})"
 
 
 def _scope(recipe: Recipe) -> str:
