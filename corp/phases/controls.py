@@ -1,0 +1,158 @@
+"""The rows that a result is read against, on the test split. Nothing is chosen by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from corp.controls import Valid, Values, calibrated, closed_labels, random_merge, ranking, row
+from corp.ensemble import ballots, elect, outcome
+from corp.errors import ScoresUnusable
+from corp.phases.finalists import chosen_candidate
+from corp.phases.labels import likelihoods
+from corp.phases.run import Run
+from corp.phases.staging import Stage
+from population.answering import Draws
+from population.proposal import BASE, Candidate
+from population.table import Table
+
+SPLIT = "test"
+PHASE = "controls"
+
+
+def controls_phase(run: Run) -> dict[str, object]:
+    """The base, the chosen model, and what a sceptic would ask for beside them.
+
+    Returns:
+        rows: each with n, score, paired difference to the base with a 95 % interval, fixes, regressions,
+        completions and tokens per prompt; skipped: rows that could not be had, and why.
+    """
+    n = len(run.prepared.task.splits[SPLIT])
+    controls = Controls(run)
+    if n == 0:
+        controls.skip("controls", "the task has no test rows")
+    else:
+        controls.fill()
+    return {
+        "split": SPLIT,
+        "n": n,
+        "temperature": run.prepared.spec.controls.temperature,
+        "members": [member.key for member in controls.members],
+        "rows": controls.rows,
+        "skipped": controls.skipped,
+    }
+
+
+@dataclass
+class Controls:
+    """The table while it is filled."""
+
+    run: Run
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    skipped: list[dict[str, str]] = field(default_factory=list)
+    base: tuple[Values, Valid] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.spec = self.run.prepared.spec.controls
+        population, rewards = self.run.prepared.population, self.run.result("search")["rewards"]
+        best = ranking(rewards, max(self.spec.k))
+        self.members = [population[index] for index in best] if len(set(rewards)) > 1 else []
+
+    def fill(self) -> None:
+        steps: list[tuple[str, Callable[[], None]]] = [
+            ("merges", self.merges),
+            ("members", self.votes),
+            ("self_consistency", self.self_consistency),
+            ("label_likelihood", self.labels),
+        ]
+        try:
+            self.baseline()
+        except ScoresUnusable as error:
+            self.skip("controls", str(error))
+            return
+        for name, step in steps:
+            try:
+                step()
+            except ScoresUnusable as error:
+                self.skip(name, str(error))
+
+    def baseline(self) -> None:
+        table = self.run.score(PHASE, SPLIT, [BASE])
+        self.base = table.values[0], table.valid[0]
+        self.add("base", self.base, 1, self.tokens([BASE]))
+
+    def merges(self) -> None:
+        """The chosen model, and random merges of its length."""
+        if not self.run.finished("gate"):
+            self.skip("merges", f"nothing went to the gate: {self.run.result('consolidate')['reason']}")
+            return
+        prepared, chosen = self.run.prepared, chosen_candidate(self.run)
+        seed = prepared.spec.population.seed
+        numbers = range(self.spec.seed, self.spec.seed + self.spec.random)
+        randoms = [random_merge(chosen, prepared.population, seed, number) for number in numbers]
+        with Stage(self.run, [chosen, *randoms]) as stage:
+            table = self.run.score(PHASE, SPLIT, [chosen, *randoms], stage.switch)
+        names = ["chosen", *(f"random_mean-{number}" for number in numbers)]
+        for index, (name, candidate) in enumerate(zip(names, [chosen, *randoms], strict=True)):
+            self.add(name, (table.values[index], table.valid[index]), 1, self.tokens([candidate]))
+
+    def votes(self) -> None:
+        """The best member alone, and votes of the best K."""
+        if not self.members:
+            self.skip("members", "every candidate has the same reward on support: there is no ranking")
+            return
+        table = self.run.score(PHASE, SPLIT, self.members)
+        self.add("top1", (table.values[0], table.valid[0]), 1, self.tokens(self.members[:1]))
+        self.elections("vote", self.members, table)
+
+    def self_consistency(self) -> None:
+        """The base asked as often as the ensemble, by drawing (Wang et al. 2022, arXiv 2203.11171)."""
+        draws = Draws(self.spec.temperature, seed=self.spec.seed)
+        stem = f"{BASE.key}~t{self.spec.temperature:g}"
+        samples = [Candidate(f"{stem}#{number}", None, 0.0) for number in range(max(self.spec.k))]
+        table = self.run.score(PHASE, SPLIT, samples, sampling=draws)
+        self.elections("self_consistency", samples, table)
+
+    def elections(self, name: str, voters: list[Candidate], table: Table) -> None:
+        task = self.run.prepared.task
+        texts = [self.run.store.texts(voter.key, SPLIT) for voter in voters]
+        answers = ballots(task.verifier, task.splits[SPLIT], texts)
+        for k in self.spec.k:
+            size = min(k, len(voters))
+            found = outcome(table, [elect(ballot[:size]) for ballot in answers])
+            self.add(f"{name}-{k}", found, size, self.tokens(voters[:size]))
+
+    def labels(self) -> None:
+        """The base's likeliest label, no search and no generation."""
+        task = self.run.prepared.task
+        labels, reason = closed_labels(task.verifier, task.splits["support"])
+        if reason:
+            self.skip("label_likelihood", reason)
+            return
+        support, test = (likelihoods(self.run, PHASE, split, labels) for split in ("support", SPLIT))
+        verdicts = [
+            task.verifier(item, labels[index])
+            for item, index in zip(task.splits[SPLIT], calibrated(test, support), strict=True)
+        ]
+        values = np.array([verdict.value for verdict in verdicts], np.float64)
+        valid = np.array([verdict.valid for verdict in verdicts], np.bool_)
+        self.add("label_likelihood", (values, valid), len(labels), 0.0)
+
+    def add(self, name: str, found: tuple[Values, Valid], passes: int, tokens: float) -> None:
+        threshold = self.run.prepared.task.pass_threshold
+        line = row(name, self.base, found, threshold, passes=passes, tokens=tokens)
+        if line is None:
+            self.skip(name, "no prompt has a valid verdict for both this and the base")
+        else:
+            self.rows.append(line)
+
+    def skip(self, name: str, reason: str) -> None:
+        self.skipped.append({"name": name, "reason": reason})
+
+    def tokens(self, candidates: list[Candidate]) -> float:
+        """Tokens generated per prompt by all of them together."""
+        total = sum(self.run.store.tokens(candidate.key, SPLIT) for candidate in candidates)
+        return total / len(self.run.prepared.task.splits[SPLIT])
