@@ -5,27 +5,28 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from corp.errors import DiskFull, OutputUnusable, RunChanged
-from corp.gate.power import detectable_gain
+from corp.errors import DiskFull, OutputUnusable, RunChanged, SpecInvalid
+from corp.gatecheck import check_size, load_guards, outlook
 from corp.lock import LOCK
 from corp.operators import operator
-from corp.spec import JobSpec
+from corp.spec import GuardSpec, JobSpec
 from population.checkpoint import Checkpoint, resolve
 from population.direction import Law
 from population.engines.placement import compute_dtype, cores, find_device
 from population.errors import ModelUnsupported
 from population.proposal import Candidate, isotropic
 from population.publish import publish_json
+from population.scaletable import scale_table
 from population.scope import select
 from verify.task import Task, load_task
 
-DISCORDANCE = 0.2
-"""Share of gate prompts answered differently for which the detectable gain is stated; 0.28 in the demo."""
+MERGES = ("ties", "dare")
+"""Operators whose directions have no algebra."""
 
 MARGIN = 64 * 2**20
 """Bytes kept free beside what a job plans to write: logs, scores, the file system's own needs."""
@@ -39,21 +40,41 @@ class Prepared:
     task: Task
     checkpoint: Checkpoint
     law: Law
-    population: tuple[Candidate, ...]
     probe: Mapping[str, object]
+    guards: tuple[Task, ...] = ()
+
+    def close(self) -> None:
+        """End the verifiers' helpers."""
+        for task in (self.task, *self.guards):
+            task.close()
+
+    def population(self, sigmas: Sequence[float]) -> tuple[Candidate, ...]:
+        """The candidates that the spec samples at these levels of σ."""
+        return isotropic(self.spec.searched(), sigmas, self.spec.population.seed, self.law)
 
     def facts(self) -> dict[str, object]:
         """What the preflight phase puts on record."""
         sizes = {split: len(items) for split, items in self.task.splits.items()}
+        guards = {guard.name: len(guard.splits["gate"]) for guard in self.guards}
         return {
             "task": self.task.name,
             "task_digest": self.task.digest,
             "splits": sizes,
             "parameters": sum(tensor.size for tensor in self.checkpoint.tensors.values()),
             "perturbed": self.perturbed(),
+            "sigmas": self.sigmas(),
             "verifier": dict(self.probe),
-            "detectable_gain": detectable_gain(sizes["gate"], DISCORDANCE, alpha=self.spec.gate.alpha),
+            **({"guards": guards} if guards else {}),
+            **outlook(self.spec.gate, sizes["gate"]),
         }
+
+    def sigmas(self) -> str | list[float]:
+        """The levels of σ, or how they will be found."""
+        stated = self.spec.population.sigmas
+        if stated != "auto":
+            return list(stated)
+        target, count = self.spec.calibrate.target, len(self.spec.calibrate.levels)
+        return f"{count} levels, calibrated after the baseline to {target:g} nats of KL per answer token"
 
     def perturbed(self) -> int:
         """Number of weights in the law's scope."""
@@ -80,11 +101,25 @@ def assemble(spec: JobSpec, folder: Path) -> Prepared:
         scheme=spec.population.scheme,
     )
     select(checkpoint.tensors, law.scope)
-    population = isotropic(spec.population.size, spec.population.sigmas, spec.population.seed, law)
+    levels = spec.calibrate.levels if spec.population.sigmas == "auto" else spec.population.sigmas
+    isotropic(spec.searched(), levels, spec.population.seed, law)
     for name in spec.consolidate.operators:
         operator(name)
+    _check_recentering(spec)
     task = load_task(spec.task, folder)
-    return Prepared(spec, task, checkpoint, law, population, asdict(task.check()))
+    probe = asdict(task.check())
+    check_size(spec.gate, len(task.splits["gate"]))
+    return Prepared(spec, task, checkpoint, law, probe, load_guards(spec, folder))
+
+
+def _check_recentering(spec: JobSpec) -> None:
+    """A merge by TIES or DARE is not linear in its members: nothing can be added to it."""
+    merged = [name for name in spec.consolidate.operators if name in MERGES]
+    if spec.recenter.mode != "off" and merged:
+        raise SpecInvalid(
+            f"recenter.mode is {spec.recenter.mode}, but no step can be added to what {merged[0]} makes",
+            hint="leave it out of consolidate.operators, or set recenter.mode to off",
+        )
 
 
 def _check_engine(spec: JobSpec, checkpoint: Checkpoint) -> None:
@@ -126,7 +161,8 @@ def open_run(prepared: Prepared, target: Path) -> Prepared:
     """Start this job in the claimed ``target``, or find the same job in it; make sure the disk has room.
 
     The spec on disk is complete: data inline, the model's directory absolute, the thread count resolved,
-    so that a resume or an audit needs nothing else.
+    so that a resume or an audit needs nothing else. The law gets its scale table here: one that looks at the
+    weights reads them all, too much for a request that only asks whether a job can run.
 
     Raises:
         OutputUnusable: its spec.json is none.
@@ -140,14 +176,22 @@ def open_run(prepared: Prepared, target: Path) -> Prepared:
     else:
         _check_disk(prepared, target)
         publish_json(stored, resolved.model_dump(mode="json"))
-    return replace(prepared, spec=resolved)
+    scale = scale_table(prepared.checkpoint, resolved.population.scale, prepared.law)
+    return replace(prepared, spec=resolved, law=replace(prepared.law, scale=scale))
 
 
 def _resolved(prepared: Prepared) -> JobSpec:
     spec = prepared.spec
     model = str(Path(spec.model).resolve()) if Path(spec.model).is_dir() else spec.model
     engine = spec.engine.model_copy(update={"threads": spec.engine.threads or cores()})
-    return spec.model_copy(update={"model": model, "engine": engine, "task": prepared.task.inline()})
+    guards = tuple(
+        GuardSpec(task=task.inline(), margin=guard.margin)
+        for task, guard in zip(prepared.guards, spec.gate.guards, strict=True)
+    )
+    gate = spec.gate.model_copy(update={"guards": guards})
+    return spec.model_copy(
+        update={"model": model, "engine": engine, "gate": gate, "task": prepared.task.inline()}
+    )
 
 
 def _same_run(stored: Path, resolved: JobSpec, any_threads: bool) -> JobSpec:

@@ -3,27 +3,48 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from corp.errors import SpecInvalid
 from corp.operators.settings import OperatorSettings, Positive
-from corp.strict_yaml import loads
+from corp.taskfiles import read_yaml, with_guards
 from verify.task import TaskSpec
 from verify.wording import describe
+
+SMALLEST_ROUND = 8
+"""Fewer candidates than this have no weights worth the name: it is also the floor of the effective size."""
 
 
 class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+Sigmas = Annotated[
+    Annotated[Literal["auto"], Tag("auto")]
+    | Annotated[tuple[Positive, ...], Field(min_length=1), Tag("levels")],
+    Discriminator(lambda value: "auto" if isinstance(value, str) else "levels"),  # one complaint, not two
+]
+
+
 class PopulationSpec(Section):
     """The perturbations that are sampled and scored on the support split."""
 
     size: int = Field(default=256, ge=2, le=100_000, description="number of candidates N")
-    sigmas: tuple[Positive, ...] = Field(
-        default=(0.0005, 0.001, 0.002), min_length=1, description="noise scales, balanced shares"
+    sigmas: Sigmas = Field(
+        default="auto", description="noise scales in balanced shares; auto: found by section calibrate"
+    )
+    scale: Literal["isotropic", "rms", "modular"] = Field(
+        default="isotropic", description="how sigma is spread over the tensors, see docs/calibration.md"
     )
     seed: int = Field(default=0, ge=0, lt=2**63, description="every candidate's seed derives from it")
     scheme: Literal["independent", "tied"] = Field(default="independent", description="noise scheme")
@@ -35,12 +56,65 @@ class PopulationSpec(Section):
     )
 
 
+class CalibrateSpec(Section):
+    """Noise scales by measurement, where population.sigmas is auto."""
+
+    target: float = Field(
+        default=0.07, gt=0, le=10, description="median symmetric KL to reach, nats per answer token"
+    )
+    prompts: int = Field(default=64, ge=1, le=4096, description="support prompts that it is measured on")
+    probes: int = Field(
+        default=5, ge=1, le=99, description="seeds that it is measured with, no members of the population"
+    )
+    levels: tuple[Positive, ...] = Field(
+        default=(0.6, 1, 1.6), min_length=1, description="the levels, as factors on the sigma found"
+    )
+    outliers: float | None = Field(
+        default=4, gt=1, le=1e6, description="KL over its level's median from which a candidate is dropped"
+    )
+
+
 class ConsolidateSpec(OperatorSettings):
     """Operators that turn scores into directions, and the line search on the select split."""
 
     operators: tuple[str, ...] = Field(
         default=("corp",), min_length=1, description="names from docs/operators.md"
     )
+
+
+class RecenterSpec(Section):
+    """Search again around what was found (docs/recentering.md)."""
+
+    mode: Literal["off", "local", "rounds"] = Field(
+        default="off", description="rounds: split the population over rounds; local: CoRP's stage 2"
+    )
+    rounds: int = Field(
+        default=3, ge=1, le=64, description="rounds: how many, the search included; local: attempts after it"
+    )
+    patience: int = Field(default=2, ge=1, le=64, description="rejections in a row that end it")
+    anchor: float = Field(
+        default=0.0, ge=0, lt=1, description="pull towards the base: each new centre is (1 - anchor) of its sum"
+    )
+    z: float | None = Field(
+        default=None,
+        ge=0,
+        le=10,
+        description="standard errors by which a step must win on select; default rounds 0, local 1",
+    )
+    population: int = Field(default=100, ge=8, le=100_000, description="local: candidates per round")
+    acceptances: int = Field(default=2, ge=1, le=64, description="local: accepted steps that end it")
+    rank: int = Field(default=8, ge=1, le=256, description="local: leading dimensions kept of the cloud")
+    iota: float = Field(default=0.5, gt=0, le=1, description="local: isotropic share of the first round")
+    regress_weight: float = Field(
+        default=2.0, ge=0, le=100, description="local: cost of a regression in units of a fix"
+    )
+    shortlist: int = Field(
+        default=5, ge=1, le=100, description="local: proposals tried on the second half of support"
+    )
+
+    def bound(self) -> float:
+        """z, or the mode's own."""
+        return self.z if self.z is not None else float(self.mode == "local")
 
 
 class EngineSpec(Section):
@@ -93,6 +167,26 @@ class GateSpec(Section):
         return self
 
 
+class ControlsSpec(Section):
+    """Rows that the result is read against, on the test split; nothing is chosen by them."""
+
+    enabled: bool = Field(default=True, description="score them: about 2 k + 4 models on the test split")
+    k: tuple[Annotated[int, Field(ge=2, le=1000)], ...] = Field(
+        default=(8,), min_length=1, max_length=8, description="members of a vote, samples of the base"
+    )
+    temperature: float = Field(
+        default=0.7, gt=0, le=10, allow_inf_nan=False, description="of the base's samples"
+    )
+    random: int = Field(default=3, ge=0, le=32, description="random merges of the chosen step's length")
+    seed: int = Field(default=0, ge=0, lt=2**31, description="of the samples and the random merges")
+
+    @model_validator(mode="after")
+    def _once(self) -> ControlsSpec:
+        if len(set(self.k)) != len(self.k):
+            raise ValueError(f"k names a value twice: {self.k}")
+        return self
+
+
 class ExportSpec(Section):
     """The checkpoint that is written when the gate accepts."""
 
@@ -107,15 +201,35 @@ class JobSpec(Section):
     revision: str | None = Field(default=None, description="hub revision (a commit)")
     task: TaskSpec
     population: PopulationSpec = PopulationSpec()
+    calibrate: CalibrateSpec = CalibrateSpec()
     consolidate: ConsolidateSpec = ConsolidateSpec()
+    recenter: RecenterSpec = RecenterSpec()
     engine: EngineSpec = EngineSpec()
     gate: GateSpec = GateSpec()
+    controls: ControlsSpec = ControlsSpec()
     export: ExportSpec = ExportSpec()
+
+    def searched(self) -> int:
+        """How many candidates the search scores: all of them, or the first round's share."""
+        rounds = self.recenter.rounds if self.recenter.mode == "rounds" else 1
+        return -(-self.population.size // rounds)
+
+    @model_validator(mode="after")
+    def _rounds_fit(self) -> JobSpec:
+        size, rounds = self.population.size, self.recenter.rounds
+        least = max(SMALLEST_ROUND, len(self.population.sigmas))
+        if self.recenter.mode == "rounds" and size // rounds < least:
+            raise ValueError(
+                f"recenter.rounds = {rounds} leaves {size // rounds} of {size} candidates to a round;"
+                f" at least {least} are needed"
+            )
+        return self
 
     @model_validator(mode="after")
     def _no_repeats(self) -> JobSpec:
         for label, values in (
             ("population.sigmas", self.population.sigmas),
+            ("calibrate.levels", self.calibrate.levels),
             ("consolidate.q", self.consolidate.q),
             ("consolidate.scales", tuple(f"{scale:g}" for scale in self.consolidate.scales)),  # as in keys
         ):
@@ -153,13 +267,6 @@ def load_spec(path: Path) -> tuple[JobSpec, Path]:
         task_file = folder / data["task"]
         data = {**data, "task": read_yaml(task_file)}
         folder = task_file.parent
+    if isinstance(data, dict):
+        data = with_guards(data, path.parent)
     return parse(data, str(path)), folder.resolve()
-
-
-def read_yaml(path: Path) -> Any:
-    try:
-        return loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SpecInvalid(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise SpecInvalid(f"{path} is not valid YAML: {error}") from None

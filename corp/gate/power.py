@@ -79,6 +79,4 @@ def warning(n: int, level: float, headroom: float = 1.0) -> str | None:
         found = f"show a gain from {100 * gain:.1f} points on, more than most searches bring"
     else:
         return None
-    return (
-        f"{n} gate prompts at level {level:.2g} {found}: the job may abstain on a real gain. Use more of them"
-    )
+    return f"{n} gate prompts at level {level:.2g} {found}: the job may abstain on a real gain; use more"

@@ -6,7 +6,7 @@ import shutil
 
 from corp.errors import AuditFailed
 from corp.export import materialise
-from corp.phases.gate import chosen_candidate
+from corp.phases.finalists import chosen_candidate
 from corp.phases.run import Run
 
 

@@ -2,72 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
-
 import numpy as np
 
 from corp.audit import GateEvidence
-from corp.gate import Decision, decide
+from corp.gate.family import judge
+from corp.phases.finalists import finalists
+from corp.phases.look import look, pair, plain, remaining
 from corp.phases.run import Run
-from population.direction import Direction
 from population.proposal import BASE, Candidate
-from population.scoring import Table
+from population.table import Table
+
+__all__ = ["gate_phase", "look"]
 
 
 def gate_phase(run: Run) -> dict[str, object]:
-    """Base and chosen candidate on the gate split, once; the test split for the report when accepted."""
-    chosen = chosen_candidate(run)
-    table = run.score("gate", "gate", [BASE, chosen])
-    decision = paired(run, table, run.prepared.spec.gate.alpha)
+    """Base and every finalist on the gate split, once; the test split for the report when one is accepted."""
+    candidates = finalists(run)
+    found = look(run, "gate", candidates, remaining(run), guarded=True)
+    shown = next((row for row in found["proposals"] if row["accepted"]), found["proposals"][0])
+    chosen = next(candidate for candidate in candidates if candidate.key == shown["key"])
     run.engine.set_weights(chosen.direction)
-    result: dict[str, object] = {
-        "accepted": decision.accepted,
-        "decision": plain(decision),
-        "base": float(np.mean(success(run, table)[0])),
-        "candidate": float(np.mean(success(run, table)[1])),
-        "weights": run.engine.digest(),
-    }
-    if decision.accepted:
+    result = {**found, **shown, "weights": run.engine.digest()}
+    if result["accepted"]:
+        table = run.score("gate", "gate", [BASE, chosen])  # from the store
         write_evidence(run, table, chosen)
-        result["test"] = test_scores(run, chosen)
+        result["test"] = test_scores(run, chosen, shown["decision"]["level"])
         result["sample"] = fixed_sample(run, table, chosen)
-    run.emit("gate.decided", {key: result[key] for key in ("accepted", "decision", "base", "candidate")})
+    run.emit("gate.decided", {name: result[name] for name in ("accepted", "decision", "base", "candidate")})
     return result
 
 
-def chosen_candidate(run: Run) -> Candidate:
-    chosen = run.result("consolidate")["chosen"]
-    return Candidate(chosen["key"], Direction.from_json(chosen["direction"]), chosen["sigma"])
+def test_scores(run: Run, chosen: Candidate, level: float) -> dict[str, object]:
+    """The same pair on the test split: the number to quote, untouched by any choice.
 
-
-def success(run: Run, table: Table) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    """Binary success per prompt, (2, M), on the prompts where both verdicts are valid."""
-    both = table.valid.all(axis=0)
-    passed: np.ndarray[tuple[int, int], np.dtype[np.bool_]] = table.success(run.prepared.task.pass_threshold)[
-        :, both
-    ]
-    return passed
-
-
-def paired(run: Run, table: Table, alpha: float) -> Decision:
-    base, candidate = success(run, table)
-    return decide(base, candidate, alpha=alpha)
-
-
-def plain(decision: Decision) -> dict[str, Any]:
-    values = asdict(decision)
-    values["interval"] = list(decision.interval)
-    return values
-
-
-def test_scores(run: Run, chosen: Candidate) -> dict[str, object]:
-    """The same pair on the test split: the number to quote, untouched by any choice."""
+    Args:
+        level: of the interval, the one that the gate's has.
+    """
     table = run.score("gate", "test", [BASE, chosen])
-    base, candidate = success(run, table)
-    values = plain(decide(base, candidate, alpha=run.prepared.spec.gate.alpha))
-    kept = ("n", "gain", "interval", "p_value", "fixes", "regressions")
-    return {"base": float(base.mean()), "candidate": float(candidate.mean())} | {k: values[k] for k in kept}
+    spec = run.prepared.spec
+    (decision,) = judge(
+        [pair(run, table, 1)], metric=spec.gate.metric, alpha=level, seed=spec.population.seed
+    )
+    kept = ("n", "base", "candidate", "gain", "interval", "p_value", "fixes", "regressions")
+    values = plain(decision)
+    return {name: values[name] for name in kept}
 
 
 def write_evidence(run: Run, table: Table, chosen: Candidate) -> None:
@@ -84,9 +62,9 @@ def write_evidence(run: Run, table: Table, chosen: Candidate) -> None:
 
 
 def fixed_sample(run: Run, table: Table, chosen: Candidate) -> dict[str, object]:
-    """The first gate prompt that the base fails and the candidate passes, both verdicts valid."""
-    before, after = table.success(run.prepared.task.pass_threshold)
-    index = int(np.flatnonzero(~before & after & table.valid.all(axis=0))[0])
+    """The gate prompt that gained most, the first of them: with 0/1 outcomes the first that was fixed."""
+    before, after = pair(run, table, 1)
+    index = int(np.flatnonzero(table.valid.all(axis=0))[int(np.argmax(after - before))])
     return {
         "messages": run.prepared.task.messages(run.prepared.task.splits["gate"][index]),
         "base": run.store.texts(BASE.key, "gate")[index],

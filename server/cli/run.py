@@ -54,7 +54,7 @@ def _check(job: JobSpec, folder: Path, as_json: bool) -> None:
     from corp.preflight import assemble
 
     prepared = assemble(job, folder)
-    prepared.task.close()
+    prepared.close()
     facts = prepared.facts()
     if as_json:
         print_json({"ok": True, **facts})

@@ -35,7 +35,8 @@ def read_job(path: Path, overrides: Sequence[str]) -> tuple[JobSpec, Path]:
     Raises:
         SpecInvalid: unreadable, malformed, or a wrong field or override.
     """
-    from corp.spec import parse, read_yaml
+    from corp.spec import parse
+    from corp.taskfiles import read_yaml, with_guards
 
     data, folder = read_yaml(path), path.parent
     if isinstance(data, dict):
@@ -45,6 +46,7 @@ def read_job(path: Path, overrides: Sequence[str]) -> tuple[JobSpec, Path]:
             data["task"], folder = read_yaml(task_file), task_file.parent
         for override in overrides:
             _apply(data, override)
+        data = with_guards(data, path.parent)
     return parse(data, str(path)), folder.resolve()
 
 
