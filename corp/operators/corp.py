@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from corp.operators.cloud import Cloud, Indices
 from corp.operators.mean import Elites, grid, stretched
 from corp.operators.proposal import Proposal
 from corp.operators.scores import PopulationScores
@@ -25,11 +27,15 @@ class Corp:
     def propose(self, scores: PopulationScores, settings: OperatorSettings) -> list[Proposal]:
         scores.require_signal()
         chosen = Elites.of(scores, settings)
-        means = grid(
-            chosen,
-            settings,
-            lambda elite, beta: two_passes(
-                beta * scores.shrunken[elite], scores.coefficients[elite], settings.min_ess
-            )[1],
-        )
+        means = grid(chosen, settings, sharpened(scores, settings))
         return stretched(self.name, scores, means, chosen, settings)
+
+
+def sharpened(scores: PopulationScores, settings: OperatorSettings) -> Callable[[Indices, float], Cloud]:
+    """Both passes over elites with shrunken rewards, for an inverse temperature."""
+
+    def weigh(elite: Indices, beta: float) -> Cloud:
+        logits = beta * scores.shrunken[elite]
+        return two_passes(logits, scores.coefficients[elite], settings.min_ess)[1]
+
+    return weigh

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from corp.operators.cloud import Cloud, Indices
-from corp.operators.mean import Elites, distinct, stretched
+from corp.operators.mean import Elites, Mean, distinct, stretched
 from corp.operators.proposal import Proposal
 from corp.operators.scores import PopulationScores
 from corp.operators.settings import OperatorSettings
@@ -25,8 +27,7 @@ class EliteMean:
         return stretched(self.name, scores, means, chosen, settings)
 
 
-def uniform(scores: PopulationScores, members: Indices) -> Cloud:
-    """Those members with equal weights."""
-    import numpy as np
-
-    return Cloud(np.full(len(members), 1 / len(members)), scores.coefficients[members])
+def uniform(scores: PopulationScores, members: Indices) -> Mean:
+    """Of those members, with equal weights."""
+    cloud = Cloud(np.full(len(members), 1 / len(members)), scores.coefficients[members])
+    return Mean(cloud.mean, cloud)

@@ -59,7 +59,7 @@ def signed_weights(scores: PopulationScores) -> Vector:
 
 def centred_ranks(rewards: Vector) -> Vector:
     """Ranks from -1/2 to 1/2, equal rewards with their mean rank, shape (n,)."""
-    from scipy.stats import rankdata
-
-    ranks: Vector = (rankdata(rewards) - 1) / (len(rewards) - 1) - 0.5
+    _, rank, counts = np.unique(rewards, return_inverse=True, return_counts=True)
+    middles = np.cumsum(counts) - (counts + 1) / 2
+    ranks: Vector = middles[rank] / (len(rewards) - 1) - 0.5
     return ranks

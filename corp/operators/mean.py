@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from corp.errors import OperatorInvalid
-from corp.operators.cloud import Cloud, Indices
+from corp.operators.cloud import Cloud, Indices, Vector
 from corp.operators.proposal import Proposal, unit
 from corp.operators.scores import PopulationScores
 from corp.operators.settings import OperatorSettings
@@ -58,29 +58,39 @@ class Elites:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mean:
-    """One distinct weighted mean and every setting that led to it."""
+    """One distinct direction and every setting that led to it.
 
+    Attributes:
+        amplitudes: along the population's seeds, shape (S,).
+        cloud: the weighted elites that it was made from.
+    """
+
+    amplitudes: Vector
     cloud: Cloud
     settings: list[Setting] = field(default_factory=list)
 
+    @property
+    def norm(self) -> float:
+        return float(np.linalg.norm(self.amplitudes))
 
-def distinct(clouds: Iterable[tuple[Setting, Cloud]]) -> list[Mean]:
+
+def distinct(found: Iterable[tuple[Setting, Mean]]) -> list[Mean]:
     """Every direction once, so that no evaluation is spent on it twice."""
-    found: list[Mean] = []
-    for setting, cloud in clouds:
-        known = next((mean for mean in found if _same(mean.cloud, cloud)), None)
+    means: list[Mean] = []
+    for setting, mean in found:
+        known = next((other for other in means if _same(other, mean)), None)
         if known is None:
-            known = Mean(cloud)
-            found.append(known)
-        known.settings.append(setting)
-    return found
+            means.append(mean)
+        (known or mean).settings.append(setting)
+    return means
 
 
 def grid(chosen: Elites, settings: OperatorSettings, weigh: Callable[[Indices, float], Cloud]) -> list[Mean]:
     """The distinct means over q x beta."""
-    return distinct(
+    clouds = (
         ({"q": q, "beta": beta}, weigh(members, beta)) for q, members in chosen.sets for beta in settings.beta
     )
+    return distinct((setting, Mean(cloud.mean, cloud)) for setting, cloud in clouds)
 
 
 def stretched(
@@ -88,7 +98,7 @@ def stretched(
 ) -> list[Proposal]:
     """Steps of `scales` times the mean's own length (CoRP stage 1, step 6)."""
     return [
-        Proposal(name, unit(mean.cloud.mean, scores), mean.cloud.norm, settings.scales, _why(mean, chosen))
+        Proposal(name, unit(mean.amplitudes, scores), mean.norm, settings.scales, why(mean, chosen))
         for mean in means
     ]
 
@@ -98,7 +108,7 @@ def at_radii(
 ) -> list[Proposal]:
     """Steps of `radii` times the length of a typical member."""
     return [
-        Proposal(name, unit(mean.cloud.mean, scores), scores.radius, settings.radii, _why(mean, chosen))
+        Proposal(name, unit(mean.amplitudes, scores), scores.radius, settings.radii, why(mean, chosen))
         for mean in means
     ]
 
@@ -115,10 +125,10 @@ def diagnostics(cloud: Cloud) -> dict[str, object]:
     }
 
 
-def _why(mean: Mean, chosen: Elites) -> dict[str, object]:
+def why(mean: Mean, chosen: Elites) -> dict[str, object]:
     skipped = {"skipped": [dict(entry) for entry in chosen.skipped]} if chosen.skipped else {}
     return {"settings": mean.settings, **skipped, **diagnostics(mean.cloud)}
 
 
-def _same(one: Cloud, other: Cloud) -> bool:
-    return bool(np.all(np.abs(one.direction - other.direction) <= _SAME))
+def _same(one: Mean, other: Mean) -> bool:
+    return bool(np.all(np.abs(one.amplitudes / one.norm - other.amplitudes / other.norm) <= _SAME))

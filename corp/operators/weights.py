@@ -80,14 +80,20 @@ def corp_weights(
         OperatorInvalid: lengths differ, fewer than two members, sigma <= 0, a reward that is not a
             number, q or beta out of range.
     """
-    from scipy.sparse import csr_array
-
     r, sigma = checked(rewards, sigmas)
     if axes is not None and len(axes) != len(r):
         raise OperatorInvalid(f"{len(axes)} axes for {len(r)} members")
-    axis = _numbered(range(len(r)) if axes is None else axes)
-    points = csr_array((sigma, axis, np.arange(len(r) + 1)), shape=(len(r), int(axis.max()) + 1))
+    points = single_seeds(sigma, range(len(r)) if axes is None else axes)
     return stage1(r, points, q=q, beta=beta)
+
+
+def single_seeds(amplitudes: Vector, axes: Sequence[Hashable]) -> csr_array:
+    """The points of members along one labelled axis each, axes in the order of the labels, shape (N, S)."""
+    from scipy.sparse import csr_array
+
+    axis = _numbered(axes)
+    shape = (len(axis), int(axis.max()) + 1)
+    return csr_array((amplitudes, axis, np.arange(len(axis) + 1)), shape=shape)
 
 
 def stage1(rewards: Vector, points: csr_array, *, q: float, beta: float) -> CorpWeights:
