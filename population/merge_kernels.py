@@ -54,15 +54,16 @@ def drop(noise: Array, mask: Array, limit: np.float32, coefficient: np.float32, 
 @compiled
 def vote(
     noise: Array, bits: Array, threshold: np.int32, last: np.int32, amplitude: np.float32,
-    weight: np.float32, weighted: bool, votes: Array, ups: Array, up_weights: Array, downs: Array,
-    down_weights: Array,
+    weight: np.float32, weighted: bool, tally: Array,
 ) -> None:  # fmt: skip
     """One member's part in a TIES merge.
 
-    Kept are magnitudes above ``threshold`` (as bits), and those equal to it up to element ``last``. ``ups``
-    and ``downs`` take what is positive and what is negative. Without branches, because which element is kept
-    is a coin toss to a processor's predictor: adding zeros instead is three times as fast.
+    Kept are magnitudes above ``threshold`` (as bits), and those equal to it up to element ``last``. The rows
+    of ``tally`` (5, n) are votes, the sum and the weights of positive parts, and those of negative parts.
+    Without branches, because what is kept is a coin toss to a processor's predictor: adding zeros instead is
+    three times as fast.
     """
+    votes, ups, up_weights, downs, down_weights = tally[0], tally[1], tally[2], tally[3], tally[4]
     zero = F32(0.0)
     for i in range(noise.size):
         size = np.int32(bits[i] & SIZE)
@@ -77,16 +78,9 @@ def vote(
 
 
 @compiled
-def elect(
-    votes: Array,
-    ups: Array,
-    up_weights: Array,
-    downs: Array,
-    down_weights: Array,
-    normalize: bool,
-    out: Array,
-) -> None:
+def elect(tally: Array, normalize: bool, out: Array) -> None:
     """The sum of the elected side, divided by its weights if asked."""
+    votes, ups, up_weights, downs, down_weights = tally[0], tally[1], tally[2], tally[3], tally[4]
     for i in range(out.size):
         up = votes[i] >= 0
         total, weight = (ups[i], up_weights[i]) if up else (downs[i], down_weights[i])

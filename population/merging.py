@@ -110,18 +110,18 @@ class Ties(_Members):
         from population import merge_kernels as kernels
 
         weighted, drawn = self._merge.sign_weighting == "mergekit", 0
-        buffer, sides = np.empty(ROOM, np.float32), np.empty((5, BLOCK), np.float32)
+        buffer, tally = np.empty(ROOM, np.float32), np.empty((5, BLOCK), np.float32)
         for at, n in _blocks(0, sums.size):
-            sides[:] = 0
+            tally[:] = 0
             for k, member in enumerate(self._members):
                 noise = member.values(start + at, n, buffer)
                 last = np.int32(min(max(self._trims[k].last - start - at, -1), n))
                 kernels.vote(
                     noise, noise.view(np.uint32), np.int32(self._trims[k].threshold), last,
-                    self._amplitudes[k], self._weights[k], weighted, *sides,
+                    self._amplitudes[k], self._weights[k], weighted, tally,
                 )  # fmt: skip
                 drawn += member.drawn(start + at, n)
-            kernels.elect(*sides, self._merge.normalize, sums[at : at + n])
+            kernels.elect(tally, self._merge.normalize, sums[at : at + n])
         return drawn
 
 
