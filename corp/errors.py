@@ -5,6 +5,7 @@ CorpError (verify.errors)
 ├── OutputUnusable      the run directory is not empty, not ours or not writable
 ├── DiskFull            not enough room for what the job will write (population.errors)
 ├── RunChanged          a run directory is resumed with a different spec
+├── RunUnfinished       a run is asked for what it has not found yet
 ├── ScoresUnusable      too many invalid verdicts or no usable reward
 ├── CalibrationFailed   no sigma moves the model by the stated displacement
 ├── OperatorInvalid     an operator that does not exist, or scores and settings it cannot work with
@@ -34,6 +35,10 @@ class OutputUnusable(CorpError):
 
 class RunChanged(CorpError):
     code = "run_changed"
+
+
+class RunUnfinished(CorpError):
+    code = "run_unfinished"
 
 
 class ScoresUnusable(CorpError):

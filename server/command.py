@@ -9,6 +9,7 @@ import traceback
 import click
 
 from server.cli.doctor import doctor
+from server.cli.ensemble import ensemble
 from server.cli.jobs import jobs
 from server.cli.output import INTERNAL_ERROR, INTERRUPTED, Command, complain_usage, note, print_json
 from server.cli.run import run
@@ -41,7 +42,7 @@ def version(as_json: bool) -> None:
         click.echo(f"corp {installed()}")
 
 
-for command in (run, serve, jobs, verify, doctor):
+for command in (run, serve, jobs, verify, ensemble, doctor):
     corp.add_command(command)
 
 

@@ -57,7 +57,7 @@ class Controls:
 
     def __post_init__(self) -> None:
         self.spec = self.run.prepared.spec.controls
-        population, rewards = self.run.prepared.population, self.run.result("search")["rewards"]
+        population, rewards = self.run.population, self.run.result("search")["rewards"]
         best = ranking(rewards, max(self.spec.k))
         self.members = [population[index] for index in best] if len(set(rewards)) > 1 else []
 
@@ -92,7 +92,7 @@ class Controls:
         prepared, chosen = self.run.prepared, chosen_candidate(self.run)
         seed = prepared.spec.population.seed
         numbers = range(self.spec.seed, self.spec.seed + self.spec.random)
-        randoms = [random_merge(chosen, prepared.population, seed, number) for number in numbers]
+        randoms = [random_merge(chosen, self.run.population, seed, number) for number in numbers]
         with Stage(self.run, [chosen, *randoms]) as stage:
             table = self.run.score(PHASE, SPLIT, [chosen, *randoms], stage.switch)
         names = ["chosen", *(f"random_mean-{number}" for number in numbers)]
