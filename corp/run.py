@@ -1,6 +1,6 @@
 """One job from spec to report: phases are plain functions whose results are on disk before the next starts.
 
-    preflight → baseline → search → consolidate → gate → export → audit → report
+    preflight → baseline → calibrate → search → consolidate → gate → controls → export → audit → report
 
 A run directory is resumed by calling `execute` again: a phase whose file exists is read, not repeated,
 and inside a phase every block of scores that is in the store is skipped.
@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from corp.errors import Cancelled
+from corp.gatecheck import statement
 from corp.lock import locked
 from corp.phases import PHASES
 from corp.phases.audit import audit_phase
 from corp.phases.baseline import baseline_phase
+from corp.phases.calibrate import calibrate_phase
 from corp.phases.consolidate import consolidate_phase
+from corp.phases.controls import controls_phase
 from corp.phases.export import export_phase
 from corp.phases.gate import gate_phase
 from corp.phases.run import Run
@@ -38,7 +41,7 @@ def prepare(spec: JobSpec, folder: Path) -> None:
     Raises:
         CorpError: the first thing that is wrong.
     """
-    assemble(spec, folder).task.close()
+    assemble(spec, folder).close()
 
 
 def execute(
@@ -69,14 +72,25 @@ def execute(
             run.close()
 
 
+def _forecast(run: Run, baseline: Mapping[str, Any]) -> None:
+    """Say before the search what the gate will be able to show."""
+    if not run.finished("search"):
+        prompts = len(run.prepared.task.splits["gate"])
+        run.emit("log", {"message": statement(run.prepared.spec.gate, prompts, baseline["base"])})
+
+
 def _phases(run: Run) -> dict[str, Any]:
     run.phase("preflight", run.prepared.facts)
-    run.phase("baseline", lambda: baseline_phase(run))
+    _forecast(run, run.phase("baseline", lambda: baseline_phase(run)))
+    if run.prepared.spec.population.sigmas == "auto":
+        run.phase("calibrate", lambda: calibrate_phase(run))
     run.phase("search", lambda: search_phase(run))
     chosen = run.phase("consolidate", lambda: consolidate_phase(run))
     if chosen["chosen"] is not None:
-        decision = run.phase("gate", lambda: gate_phase(run))
-        if decision["accepted"]:
-            run.phase("export", lambda: export_phase(run))
-            run.phase("audit", lambda: audit_phase(run))
+        run.phase("gate", lambda: gate_phase(run))
+    if run.prepared.spec.controls.enabled:
+        run.phase("controls", lambda: controls_phase(run))
+    if run.finished("gate") and run.result("gate")["accepted"]:
+        run.phase("export", lambda: export_phase(run))
+        run.phase("audit", lambda: audit_phase(run))
     return build_report(run)

@@ -93,7 +93,10 @@ class RecenterSpec(Section):
     )
     patience: int = Field(default=2, ge=1, le=64, description="rejections in a row that end it")
     anchor: float = Field(
-        default=0.0, ge=0, lt=1, description="pull towards the base: each new centre is (1 - anchor) of its sum"
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="pull towards the base: each new centre is (1 - anchor) of its sum",
     )
     z: float | None = Field(
         default=None,

@@ -24,7 +24,9 @@ class JobSummary(BaseModel):
     outcome: Literal["improved", "no_improvement"] | None = Field(
         description="whether it helped; null until the job has succeeded"
     )
-    phase: str | None = Field(description="preflight, baseline, search, consolidate, gate, export or audit")
+    phase: str | None = Field(
+        description="preflight, baseline, calibrate, search, consolidate, gate, controls, export or audit"
+    )
     progress: dict[str, Any] | None = Field(description="of the phase: done, total, rate, eta_seconds")
     error: dict[str, Any] | None = Field(description="code, detail and hint of a failed job")
     attempt: int = Field(description="how often a worker has taken it up")

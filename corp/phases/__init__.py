@@ -1,3 +1,13 @@
 """The phases of a run, one module each."""
 
-PHASES = ("preflight", "baseline", "search", "consolidate", "gate", "export", "audit")
+PHASES = (
+    "preflight",
+    "baseline",
+    "calibrate",
+    "search",
+    "consolidate",
+    "gate",
+    "controls",
+    "export",
+    "audit",
+)
