@@ -8,6 +8,7 @@ from types import MappingProxyType
 from corp.errors import OperatorInvalid
 from corp.operators.corp import Corp
 from corp.operators.corp_paper_code import CorpPaperCode
+from corp.operators.dare import Dare
 from corp.operators.elite_mean import EliteMean
 from corp.operators.es import Es
 from corp.operators.greedy import Greedy
@@ -17,6 +18,7 @@ from corp.operators.response import Response
 from corp.operators.reward_mean import RewardMean
 from corp.operators.scores import PopulationScores
 from corp.operators.settings import OperatorSettings
+from corp.operators.ties import Ties
 from corp.operators.top1 import Top1
 from corp.operators.top_r import TopR
 from corp.operators.weights import CorpWeights, corp_weights
@@ -41,6 +43,8 @@ _ALL: tuple[Operator | AdaptiveOperator, ...] = (
     EliteMean(),
     Top1(),
     TopR(),
+    Ties(),
+    Dare(),
     RandomMean(),
     Es(),
     Response(),

@@ -41,4 +41,4 @@ class OperatorSettings(BaseModel):
         default=2.0, ge=0, le=100, description="response: cost of a regression in units of a fix"
     )
     evaluations: int = Field(default=24, ge=1, le=10_000, description="greedy: evaluations on select")
-    seed: int = Field(default=0, ge=0, lt=2**63, description="random_mean, dare: of their draws")
+    seed: int = Field(default=0, ge=0, lt=2**63, description="random_mean: of its draw")

@@ -65,4 +65,5 @@ def _secular_gaps(values: Vector, masses: Vector, count: int) -> Vector:
         with np.errstate(divide="ignore", invalid="ignore"):
             beyond = (masses / (offsets + middle[:, None])).sum(axis=1) < 1
         low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-    return np.clip((low + high) / 2, widths * _INSIDE, widths * (1 - _INSIDE))
+    inside: Vector = np.clip((low + high) / 2, widths * _INSIDE, widths * (1 - _INSIDE))
+    return inside
