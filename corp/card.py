@@ -82,7 +82,8 @@ def _evaluation(evaluation: Mapping[str, Any] | None) -> str:
 |---|---|---|---|---|---|---|---|---|
 {rows}
 
-Exact McNemar test on prompts that nothing was chosen on; the test split was scored after the decision.
+Decided by: {evaluation.get("method", "exact McNemar test")}, on prompts that nothing was chosen on. The test
+split was scored after the decision.
 """
 
 

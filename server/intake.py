@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from corp.spec import JobSpec
-from server.datafiles import data_files, is_absolute
+from server.datafiles import is_absolute, job_files
 from server.errors import BodyUnusable, FieldsInvalid, PathRelative
 from server.problems import pointer
 from verify.strict_json import loads
@@ -56,7 +56,7 @@ def read_json(body: bytes) -> Any:
 
 
 def _check_paths(spec: JobSpec) -> None:
-    for place, path in data_files(spec.task):
+    for place, path in job_files(spec):
         _require_absolute(path, place, "send the rows inline as data.rows, as `corp jobs create` does")
     if spec.model.startswith((".", "~")) or spec.model.count("/") > 1 or "\0" in spec.model:
         _require_absolute(spec.model, "/model", "a hub id has the form organization/name")

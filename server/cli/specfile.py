@@ -53,7 +53,8 @@ def read_job(path: Path, overrides: Sequence[str]) -> tuple[JobSpec, Path]:
 def portable(spec: JobSpec, folder: Path) -> dict[str, Any]:
     """The spec as a server can use it: rows of a relative path inline, a local model's path absolute.
 
-    Absolute data paths stay as they are and are read on the server's machine.
+    Absolute data paths of the task stay as they are and are read on the server's machine; the guards' rows
+    are written in.
 
     Raises:
         DataUnusable: the data file cannot be read.
@@ -63,6 +64,11 @@ def portable(spec: JobSpec, folder: Path) -> dict[str, Any]:
 
     if not all(is_absolute(path) for _, path in data_files(spec.task)):
         spec = spec.model_copy(update={"task": load_task(spec.task, folder).inline()})
+    guards = tuple(
+        guard.model_copy(update={"task": load_task(guard.task, folder).inline()})
+        for guard in spec.gate.guards
+    )
+    spec = spec.model_copy(update={"gate": spec.gate.model_copy(update={"guards": guards})})
     if Path(spec.model).is_dir():
         spec = spec.model_copy(update={"model": str(Path(spec.model).resolve())})
     return spec.model_dump(mode="json")

@@ -136,7 +136,7 @@ def test_second_process_in_one_run_directory_is_refused(finished: Path, pocket: 
 
 def test_a_base_that_never_succeeds_is_warned_of_before_the_search(pocket: Path, tmp_path: Path) -> None:
     task = {**pocket_job(pocket)["task"], "verifier": {"kind": "exact", "field": "question"}}
-    small = {"support": 8, "select": 8, "gate": 8, "test": 8}
+    small = {"support": 8, "select": 8, "gate": 30, "test": 8}
     spec = pocket_spec(pocket, task={**task, "splits": small}, population={"size": 2, "sigmas": [0.01]})
     events: list[tuple[str, str]] = []
 

@@ -99,7 +99,7 @@ def scripted_job(model: Path, *script: str, **changes: Any) -> dict[str, Any]:
             "data": {"generator": "addition", "seed": 0},
             "prompt": {"user": "{question}"},
             "verifier": {"kind": "exact"},
-            "splits": {"support": 8, "select": 8, "gate": 8, "test": 8},
+            "splits": {"support": 8, "select": 8, "gate": 30, "test": 8},
             "max_new_tokens": 4,
             "stop": list(script),
         },

@@ -36,7 +36,7 @@ def spec(tmp_path: Path, tiny_llama: Path) -> Path:
     task = {**job.pop("task"), "data": {"path": "rows.jsonl"}, "prompt": {"user": "{a}?"}}
     (tmp_path / "tasks").mkdir()
     (tmp_path / "tasks" / "task.yaml").write_text(yaml.safe_dump(task))
-    rows = (json.dumps({"a": f"{number}", "answer": f"{number + 1}"}) for number in range(40))
+    rows = (json.dumps({"a": f"{number}", "answer": f"{number + 1}"}) for number in range(60))
     (tmp_path / "tasks" / "rows.jsonl").write_text("\n".join(rows))
     (tmp_path / "job.yaml").write_text(yaml.safe_dump({**job, "task": "tasks/task.yaml"}))
     return tmp_path / "job.yaml"
@@ -69,7 +69,7 @@ def test_version_is_one_json_document() -> None:
 def test_check_says_that_a_job_can_run_without_running_it(spec: Path) -> None:
     done = call("run", str(spec), "--check", "--json")
     assert done.exit_code == 0, done.stderr
-    assert json.loads(done.stdout)["splits"] == {"support": 8, "select": 8, "gate": 8, "test": 8}
+    assert json.loads(done.stdout)["splits"] == {"support": 8, "select": 8, "gate": 30, "test": 8}
     assert not (spec.parent / "runs").exists()
 
 
