@@ -101,8 +101,7 @@ def assemble(spec: JobSpec, folder: Path) -> Prepared:
         scheme=spec.population.scheme,
     )
     select(checkpoint.tensors, law.scope)
-    levels = spec.calibrate.levels if spec.population.sigmas == "auto" else spec.population.sigmas
-    isotropic(spec.searched(), levels, spec.population.seed, law)
+    isotropic(spec.searched(), spec.levels(), spec.population.seed, law)
     for name in spec.consolidate.operators:
         operator(name)
     _check_recentering(spec)

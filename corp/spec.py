@@ -212,6 +212,11 @@ class JobSpec(Section):
     controls: ControlsSpec = ControlsSpec()
     export: ExportSpec = ExportSpec()
 
+    def levels(self) -> tuple[float, ...]:
+        """σ of the population's levels; where they are to be calibrated, factors on what will be found."""
+        stated = self.population.sigmas
+        return self.calibrate.levels if stated == "auto" else stated
+
     def searched(self) -> int:
         """How many candidates the search scores: all of them, or the first round's share."""
         rounds = self.recenter.rounds if self.recenter.mode == "rounds" else 1
@@ -220,7 +225,7 @@ class JobSpec(Section):
     @model_validator(mode="after")
     def _rounds_fit(self) -> JobSpec:
         size, rounds = self.population.size, self.recenter.rounds
-        least = max(SMALLEST_ROUND, len(self.population.sigmas))
+        least = max(SMALLEST_ROUND, len(self.levels()))
         if self.recenter.mode == "rounds" and size // rounds < least:
             raise ValueError(
                 f"recenter.rounds = {rounds} leaves {size // rounds} of {size} candidates to a round;"
@@ -231,7 +236,7 @@ class JobSpec(Section):
     @model_validator(mode="after")
     def _no_repeats(self) -> JobSpec:
         for label, values in (
-            ("population.sigmas", self.population.sigmas),
+            ("population.sigmas", () if self.population.sigmas == "auto" else self.population.sigmas),
             ("calibrate.levels", self.calibrate.levels),
             ("consolidate.q", self.consolidate.q),
             ("consolidate.scales", tuple(f"{scale:g}" for scale in self.consolidate.scales)),  # as in keys

@@ -9,6 +9,7 @@ model continues with certainty, and their zeros would make the mean depend on th
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,8 +18,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from population.direction import Component, Direction, Law
+from population.proposal import Candidate
+
 if TYPE_CHECKING:
-    from population.direction import Direction
     from population.engines.engine import Prompt
     from population.engines.observing import Observation
 
@@ -92,6 +95,17 @@ class Reference:
             length += _square(before.hidden.astype(np.float64))
             count += len(before.logprobs)
         return Displacement(_or_infinite(divergence / count), _or_infinite(math.sqrt(moved / length)))
+
+
+def probe(index: int, sigma: float, seed: int, law: Law) -> Candidate:
+    """Perturbation ``index`` of a series that shares no seed with the population of ``seed``.
+
+    Its noise is the same at every σ. Seeds are BLAKE2b-64 of "probe", where a population's are of
+    "population" (population.proposal).
+    """
+    digest = hashlib.blake2b(f"probe\0{seed}\0{index}".encode(), digest_size=8).digest()
+    component = Component(int.from_bytes(digest, "little"), sigma)
+    return Candidate(f"probe{index}@{sigma!r}", Direction((component,), law), sigma)
 
 
 def positions_within(limit: int, prompts: int, vocabulary: int, wanted: int) -> int:

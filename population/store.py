@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from population.block import Block, Row, pack, unpack
+from population.displacement import Displacement
 from population.errors import StoreMismatch
 from population.storefile import RESTORE, canonical, differences, immediate, named, open_file
 
@@ -151,6 +152,27 @@ class ScoreStore:
     def tokens(self, candidate: str, split: str) -> int:
         """Tokens generated for a split, over all its stored blocks."""
         return sum(int(block.tokens.sum()) for block in self._split(candidate, split))
+
+    def put_displacement(self, candidate: str, prompts: int, found: Displacement) -> None:
+        """Keep how far a candidate moved the model on its first `prompts` prompts; what is there stays.
+
+        Raises:
+            DiskFull: no room; everything kept before stays readable.
+        """
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT INTO displacement VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (candidate, prompts, found.kl, found.hidden),
+            )
+
+    def displacement(self, candidate: str, prompts: int) -> Displacement | None:
+        """What `put_displacement` kept, or None."""
+        with self._lock, named(self.path):
+            row = self._connection.execute(
+                "SELECT kl, hidden FROM displacement WHERE candidate = ? AND prompts = ?",
+                (candidate, prompts),
+            ).fetchone()
+        return Displacement(*row) if row else None
 
     def digest(self) -> str:
         """SHA-256 over every score: equal for two stores exactly if they hold the same table.

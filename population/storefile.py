@@ -14,7 +14,7 @@ from population.errors import DiskFull, StoreMismatch
 
 # "CoRP" in ASCII: tells a score store from any other SQLite file.
 APPLICATION_ID = 0x436F5250
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 BUSY_SECONDS = 30.0
 
 _SCHEMA = """
@@ -26,6 +26,10 @@ CREATE TABLE block (
     seconds REAL NOT NULL, checksum INTEGER NOT NULL,
     PRIMARY KEY (candidate, split, number)
 );
+CREATE TABLE displacement (
+    candidate TEXT NOT NULL, prompts INTEGER NOT NULL, kl REAL NOT NULL, hidden REAL NOT NULL,
+    PRIMARY KEY (candidate, prompts)
+) WITHOUT ROWID;
 """
 
 

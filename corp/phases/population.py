@@ -15,7 +15,7 @@ from population.table import Table
 
 def population_scores(run: Run) -> PopulationScores:
     """Every candidate of the search and the base on the support split."""
-    candidates = run.prepared.population
+    candidates = run.population
     table = run.score("search", "support", [BASE, *candidates])
     perturbations = [candidate.direction for candidate in candidates if candidate.direction is not None]
     return scored(table, perturbations, candidates, run.prepared.task.pass_threshold)

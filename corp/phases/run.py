@@ -60,6 +60,26 @@ class Run:
             ) from None
         return value
 
+    @cached_property
+    def sampled(self) -> tuple[Candidate, ...]:
+        """Every candidate of the search, at the σ that the spec states or phase calibrate has found.
+
+        Raises:
+            RunChanged: σ is to be calibrated and was not yet.
+        """
+        stated = self.prepared.spec.population.sigmas
+        return self.prepared.population(self.result("calibrate")["sigmas"] if stated == "auto" else stated)
+
+    @property
+    def population(self) -> tuple[Candidate, ...]:
+        """The candidates that were scored: those sampled, without the outliers that the search dropped.
+
+        Raises:
+            RunChanged: before phase search has finished.
+        """
+        dropped = {candidate["key"] for candidate in self.result("search")["dropped"]}
+        return tuple(candidate for candidate in self.sampled if candidate.key not in dropped)
+
     def finished(self, name: str) -> bool:
         return (self.target / f"{name}.json").exists()
 
@@ -159,4 +179,4 @@ class Run:
         self.release_engine()
         if "store" in self._open:
             self._open.pop("store").close()
-        self.prepared.task.verifier.close()
+        self.prepared.close()
