@@ -80,9 +80,10 @@ def random_merge(
     known = [c.direction.components[0].seed for c in population if c.direction is not None]
     more = range(len(known), len(direction.components))
     pool = [*known, *(candidate_seed(population_seed, index) for index in more)]
-    dealt = sorted(pool, key=lambda seed: hashlib.blake2b(f"deal\0{number}\0{seed}".encode()).digest())
-    amplitudes = [component.amplitude for component in direction.components]
-    plain = Direction(tuple(map(Component, dealt, amplitudes)), direction.law)
+    shuffled = sorted(pool, key=lambda seed: hashlib.blake2b(f"deal\0{number}\0{seed}".encode()).digest())
+    dealt = dict(zip(shuffled, (c.amplitude for c in direction.components), strict=False))
+    # In the order of the population, which the merges of one sweep share.
+    plain = Direction(tuple(Component(seed, dealt[seed]) for seed in pool if seed in dealt), direction.law)
     length = chosen.sigma if direction.merge is not None else direction.norm()
     merged = replace(plain, step=length / plain.norm())
     return Candidate(f"random{number}-{merged.digest()[:12]}", merged, length)

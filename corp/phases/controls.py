@@ -82,22 +82,21 @@ class Controls:
     def baseline(self) -> None:
         table = self.run.score(PHASE, SPLIT, [BASE])
         self.base = table.values[0], table.valid[0]
-        self.add("base", self.base, 1, self.tokens([BASE]))
+        self.single("base", BASE, table)
 
     def merges(self) -> None:
         """The chosen model, and random merges of its length."""
         if not self.run.finished("gate"):
             self.skip("merges", f"nothing went to the gate: {self.run.result('consolidate')['reason']}")
             return
-        prepared, chosen = self.run.prepared, chosen_candidate(self.run)
-        seed = prepared.spec.population.seed
+        chosen, seed = chosen_candidate(self.run), self.run.prepared.spec.population.seed
+        self.single("chosen", chosen, self.run.score(PHASE, SPLIT, [chosen]))
         numbers = range(self.spec.seed, self.spec.seed + self.spec.random)
         randoms = [random_merge(chosen, self.run.population, seed, number) for number in numbers]
-        with Stage(self.run, [chosen, *randoms]) as stage:
-            table = self.run.score(PHASE, SPLIT, [chosen, *randoms], stage.switch)
-        names = ["chosen", *(f"random_mean-{number}" for number in numbers)]
-        for index, (name, candidate) in enumerate(zip(names, [chosen, *randoms], strict=True)):
-            self.add(name, (table.values[index], table.valid[index]), 1, self.tokens([candidate]))
+        with Stage(self.run, randoms) as stage:
+            table = self.run.score(PHASE, SPLIT, randoms, stage.switch)
+        for number, candidate in zip(numbers, randoms, strict=True):
+            self.single(f"random_mean-{number}", candidate, table)
 
     def votes(self) -> None:
         """The best member alone, and votes of the best K."""
@@ -105,7 +104,7 @@ class Controls:
             self.skip("members", "every candidate has the same reward on support: there is no ranking")
             return
         table = self.run.score(PHASE, SPLIT, self.members)
-        self.add("top1", (table.values[0], table.valid[0]), 1, self.tokens(self.members[:1]))
+        self.single("top1", self.members[0], table)
         self.elections("vote", self.members, table)
 
     def self_consistency(self) -> None:
@@ -140,6 +139,10 @@ class Controls:
         values = np.array([verdict.value for verdict in verdicts], np.float64)
         valid = np.array([verdict.valid for verdict in verdicts], np.bool_)
         self.add("label_likelihood", (values, valid), len(labels), 0.0)
+
+    def single(self, name: str, candidate: Candidate, table: Table) -> None:
+        index = table.keys.index(candidate.key)
+        self.add(name, (table.values[index], table.valid[index]), 1, self.tokens([candidate]))
 
     def add(self, name: str, found: tuple[Values, Valid], passes: int, tokens: float) -> None:
         threshold = self.run.prepared.task.pass_threshold
