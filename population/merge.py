@@ -30,6 +30,8 @@ from population.fields import as_float, as_table
 LEVELS = 65536
 """Densities of DARE are multiples of 1/LEVELS: a mask is drawn from sixteen bits."""
 
+TINY = 2.0**-126  # smallest normal float32: weights are used in that precision
+
 SIGN_WEIGHTINGS = ("paper", "mergekit")
 RESCALES = ("l1", "inverse", "none")
 
@@ -106,7 +108,7 @@ def _as_weights(values: Any) -> tuple[float, ...]:
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
         raise DirectionInvalid("the weights of a merge are a list of numbers, one per component")
     weights = tuple(as_float(value, "a weight of a merge") for value in values)
-    if min(weights) < 0 or not max(weights) > 0:
+    if min(weights) < 0 or max(weights) < TINY:
         raise DirectionInvalid(
             "the weights of a merge are negative or all zero", hint="put the sign into the amplitude"
         )

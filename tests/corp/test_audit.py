@@ -16,7 +16,7 @@ from corp.recipe import Recipe
 from population.direction import Component, Direction
 from population.errors import ModelMissing
 from population.header import read_header
-from tests.corp.exports import DIRECTION, export
+from tests.corp.exports import DARE, DIRECTION, TIES, export
 
 SECOND = "model-00002-of-00003.safetensors"
 
@@ -95,6 +95,23 @@ def test_a_changed_amplitude_under_a_forged_manifest_is_found(exported: Path, ti
     tamper(exported, replace(recipe, direction=replace(recipe.direction, components=components)))
     with pytest.raises(AuditFailed, match="are not base \\+ recipe"):
         check(exported, tiny_llama)
+
+
+@pytest.mark.parametrize("direction", [TIES, DARE], ids=["ties", "dare"])
+def test_a_merge_is_rebuilt_from_its_recipe_and_a_forged_rule_is_found(
+    tiny_llama: Path, tmp_path: Path, direction: Direction
+) -> None:
+    exported = tmp_path / "merged"
+    export(tiny_llama, exported, direction)
+    recipe = Recipe.read(exported / "recipe.json")
+    assert recipe.direction == direction
+    assert check(exported, tiny_llama).tensors == len(recipe.tensors)
+    assert direction.merge is not None
+    for change in ({"density": 0.31}, {"weights": (0.5, 0.31, 0.19)}):
+        rule = replace(direction.merge, **change)
+        tamper(exported, replace(recipe, direction=replace(direction, merge=rule)))
+        with pytest.raises(AuditFailed, match="are not base \\+ recipe"):
+            check(exported, tiny_llama)
 
 
 def test_a_changed_tensor_digest_under_a_forged_manifest_is_found(exported: Path, tiny_llama: Path) -> None:

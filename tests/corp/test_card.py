@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -7,6 +8,7 @@ import yaml
 from corp.card import card
 from corp.recipe import Base, Recipe
 from population.direction import Component, Direction, Law
+from population.merge import Merge
 
 RECIPE = Recipe(
     Base("org/base", "0123abcd", {"model.safetensors": "a" * 64}),
@@ -38,6 +40,17 @@ def test_what_is_no_text_is_not_inherited() -> None:
     front, _ = parts(card(RECIPE, "base-corp", {"license": {"a": 1}, "language": ["en", "no"]}, None))
     assert "license" not in front
     assert front["language"] == ["en", "no"]
+
+
+def test_the_introduction_says_how_the_noise_was_combined() -> None:
+    _, body = parts(card(RECIPE, "base-corp", {}, None))
+    assert "moved by a linear combination of 2 seeded" in body
+    assert "is 0.005 per weight" in body
+    rule = Merge("dare", 0.25, (1.0, 1.0), rescale="inverse", normalize=False)
+    merged = replace(RECIPE, direction=replace(RECIPE.direction, merge=rule))
+    _, body = parts(card(merged, "base-corp", {}, None))
+    assert "moved by a DARE merge (density 0.25) of 2 seeded" in body
+    assert "is 0.01 per weight" in body
 
 
 def test_the_front_matter_names_base_relation_and_library() -> None:

@@ -12,7 +12,7 @@ from corp.realise import Realised
 from population.checkpoint import Checkpoint
 from population.direction import Component, Direction, Law
 from population.errors import DirectionInvalid, ModelUnsupported
-from tests.corp.exports import DIRECTION, reference, same_bits
+from tests.corp.exports import DARE, DIRECTION, TIES, reference, same_bits
 
 MLP = replace(DIRECTION, law=Law(scope="mlp"))
 
@@ -36,7 +36,7 @@ def whole(realised: Realised, checkpoint: Checkpoint, name: str, storage: str) -
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
 @pytest.mark.parametrize("storage", ["bfloat16", "float16", "float32"])
-@pytest.mark.parametrize("direction", [DIRECTION, MLP], ids=["all", "mlp"])
+@pytest.mark.parametrize("direction", [DIRECTION, MLP, TIES, DARE], ids=["all", "mlp", "ties", "dare"])
 def test_every_tensor_equals_the_slow_reference(
     tiny_llama: Path, tmp_path: Path, dtype: torch.dtype, storage: str, direction: Direction
 ) -> None:
@@ -48,11 +48,15 @@ def test_every_tensor_equals_the_slow_reference(
 
 
 @pytest.mark.parametrize(("chunk", "threads"), [(1, 1), (7, 1), (100, 1), (1 << 20, 3)])
-def test_neither_chunks_nor_threads_show(tiny_llama: Path, chunk: int, threads: int) -> None:
+@pytest.mark.parametrize("direction", [DIRECTION, TIES, DARE], ids=["linear", "ties", "dare"])
+def test_neither_chunks_nor_threads_show(
+    tiny_llama: Path, chunk: int, threads: int, direction: Direction
+) -> None:
     checkpoint = Checkpoint.open(tiny_llama)
     name = "model.layers.0.input_layernorm.weight" if chunk == 1 else "model.layers.1.mlp.down_proj.weight"
-    realised = Realised(checkpoint, DIRECTION, "bfloat16", threads=threads, chunk=chunk)
-    assert same_bits(whole(realised, checkpoint, name, "bfloat16"), reference(tiny_llama, "bfloat16")[name])
+    realised = Realised(checkpoint, direction, "bfloat16", threads=threads, chunk=chunk)
+    expected = reference(tiny_llama, "bfloat16", direction)[name]
+    assert same_bits(whole(realised, checkpoint, name, "bfloat16"), expected)
 
 
 def test_the_last_chunk_but_one_is_still_readable(tiny_llama: Path) -> None:

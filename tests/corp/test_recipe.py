@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from corp.errors import RecipeInvalid
 from corp.recipe import Base, Recipe, identify
 from population.direction import Component, Direction, Law
+from population.merge import Merge
 
 digest = st.binary(min_size=32, max_size=32).map(bytes.hex)
 amplitude = st.floats(-(2.0**90), 2.0**90, width=32)
@@ -23,6 +25,25 @@ direction = st.builds(
     st.builds(Law, scope=st.sampled_from(["all", "mlp", ("*.weight", "x")]), scale=st.floats(0.1, 2)),
     amplitude,
 )
+merge = st.builds(
+    Merge,
+    kind=st.just("ties"),
+    density=st.floats(0.01, 1),
+    weights=st.just((1.0,)),
+    sign_weighting=st.sampled_from(["paper", "mergekit"]),
+    normalize=st.booleans(),
+) | st.builds(
+    Merge,
+    kind=st.just("dare"),
+    density=st.floats(0.01, 1),
+    weights=st.just((1.0,)),
+    rescale=st.sampled_from(["l1", "inverse", "none"]),
+)
+merged = st.builds(
+    lambda one, rule: replace(one, merge=replace(rule, weights=rule.weights * len(one.components))),
+    direction,
+    merge,
+)
 base = st.builds(
     Base,
     st.sampled_from(["org/model", "SmolLM2-135M-Instruct", "a model (v2)"]),
@@ -32,7 +53,7 @@ base = st.builds(
 recipe = st.builds(
     Recipe,
     base,
-    direction,
+    direction | merged,
     st.sampled_from(["bfloat16", "float16", "float32"]),
     st.dictionaries(st.text(min_size=1, max_size=9), digest, min_size=1, max_size=5),
 )
@@ -66,6 +87,19 @@ def test_a_recipe_survives_writing_and_reading(one: Recipe) -> None:
     data = one.to_bytes()
     assert Recipe.from_bytes(data) == one
     assert one.digest() == hashlib.sha256(data).hexdigest()
+
+
+def test_a_merge_is_in_the_file_only_where_there_is_one() -> None:
+    rule = Merge("ties", 0.2, (0.5, 0.5), sign_weighting="paper")
+    merged = replace(SAMPLE, direction=replace(SAMPLE.direction, merge=rule))
+    assert json.loads(merged.to_bytes()) == json.loads(SAMPLE.to_bytes()) | {"merge": rule.to_json()}
+    assert b"merge" not in SAMPLE.to_bytes()
+
+
+@pytest.mark.parametrize("value", [None, {}, {"kind": "ties"}, "ties"])
+def test_a_merge_that_is_none_is_refused(value: object) -> None:
+    with pytest.raises(RecipeInvalid, match="its direction is wrong: a merge has the fields"):
+        Recipe.from_bytes(changed("merge", value))
 
 
 def test_the_order_of_tables_does_not_show_in_the_file() -> None:

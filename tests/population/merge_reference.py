@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import torch
 from scipy.special import ndtri
 
 from population.direction import Direction
@@ -70,3 +71,12 @@ def _dare(direction, name, drawn, amplitudes, kind):
         coefficient = kind(float(a) * w * ratio / divisor)
         total = total + np.where(mask, coefficient * z.astype(kind), kind(0))
     return total
+
+
+def merged_weights(base: torch.Tensor, direction: Direction, name: str, storage: str) -> torch.Tensor:
+    """round(base + step · sum), shaped like ``base``, each operation in float32."""
+    total = torch.from_numpy(merged_sum(direction, name, tuple(base.shape))).reshape(base.shape)
+    rounded: torch.Tensor = (base.float() + total * float(np.float32(direction.step))).to(
+        getattr(torch, storage)
+    )
+    return rounded

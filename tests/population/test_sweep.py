@@ -1,6 +1,6 @@
 import errno
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +8,9 @@ import pytest
 
 from population.direction import Component, Direction, Law
 from population.errors import DirectionInvalid, DiskFull
+from population.merge import Merge
 from population.noise import perturb
+from population.sums import TensorSum
 from population.sweep import SweepSums, bytes_needed, common_order
 
 
@@ -71,6 +73,44 @@ def test_every_point_of_the_sweep_equals_perturb_bit_for_bit(tmp_path, law, thre
                     perturb(direct, *arguments, storage=info.dtype)
                     sums.realise(d, step, name, staged, base, storage=info.dtype, threads=threads)
                     np.testing.assert_array_equal(staged, direct)
+
+
+MERGES = [
+    Merge("ties", 0.2, (0.5, 0.3, 0.2), sign_weighting="paper"),
+    Merge("dare", 0.3, (0.5, 0.3, 0.2), rescale="l1"),
+]
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_merged_directions_share_a_sweep_with_linear_ones_and_keep_their_bits(tmp_path, law, threads):
+    orders = [(101, 103, 102), (103, 101, 102)]  # contradict each other, and the linear ones do not care
+    mixed = [
+        Direction(tuple(Component(seed, 0.01 * seed) for seed in order), law, 1.0, merge)
+        for order in orders
+        for merge in MERGES
+    ]
+    directions = [*line(2, law), *mixed, *line(1, law)]
+    with SweepSums.build(MODEL, directions, tmp_path / "sums", threads=threads) as sums:
+        for d, direction in enumerate(directions):
+            for name in sums.names():
+                info = MODEL.tensors[name]
+                base = stored(info)
+                staged, direct = np.empty_like(base), np.empty_like(base)
+                TensorSum(direction * 0.5, name, info.shape).realise(direct, base, storage=info.dtype)
+                sums.realise(d, 0.5, name, staged, base, storage=info.dtype, threads=threads)
+                np.testing.assert_array_equal(staged, direct)
+
+
+def test_merges_of_one_sweep_share_the_statistics_of_their_members(tmp_path):
+    """TIES: two passes a member for the threshold, then one for each direction that has it."""
+    whole = Direction(tuple(Component(seed, 0.1) for seed in (1, 2, 3)), Law(), 1.0, MERGES[0])
+    half = Direction(whole.components[:2], Law(), 1.0, replace(MERGES[0], weights=(0.5, 0.5)))
+    with SweepSums.build(MODEL, [whole, half], tmp_path / "sums") as sums:
+        assert sums.noise_values == (2 * 3 + 3 + 2) * PERTURBED
+    dare = replace(whole, merge=MERGES[1])
+    with SweepSums.build(MODEL, [dare], tmp_path / "sums") as sums:  # noise and mask, twice
+        assert sums.noise_values == 4 * 3 * PERTURBED
 
 
 def test_one_pass_over_the_noise_serves_every_direction(tmp_path):

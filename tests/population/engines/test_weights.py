@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ from population.direction import Component, Direction, Law
 from population.engines.engine import Sampling
 from population.engines.torch import TorchEngine
 from population.errors import DirectionInvalid
+from population.merge import Merge
 from population.scope import select
 from population.sweep import SweepSums
 from tests.population.engines import tiny
+from tests.population.merge_reference import merged_weights
 
 Start = Callable[..., TorchEngine]
 
@@ -37,8 +40,12 @@ def expected_digest(path: Path, moved: Direction | None) -> str:
     for name in checkpoint.tensors:
         tensor = stored[name].to(getattr(torch, checkpoint.storage))
         if moved and name in names:
-            tensor = perturbed(
-                stored[name], moved.law, name, moved.components, moved.step, checkpoint.storage
+            tensor = (
+                merged_weights(stored[name], moved, name, checkpoint.storage)
+                if moved.merge
+                else perturbed(
+                    stored[name], moved.law, name, moved.components, moved.step, checkpoint.storage
+                )
             )
         state.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
     return state.hexdigest()
@@ -104,6 +111,30 @@ def test_staged_sums_give_the_bits_and_the_version_of_the_direction(
                 engine.set_weights(None)
                 assert engine.set_weights(point) == version
                 assert engine.digest() == digest == expected_digest(bfloat16_llama, point)
+
+
+@pytest.mark.parametrize(
+    "merge",
+    [
+        Merge("ties", 0.3, (0.7, 0.3), sign_weighting="paper"),
+        Merge("dare", 0.3, (0.7, 0.3), rescale="l1"),
+    ],
+    ids=["ties", "dare"],
+)
+def test_merged_directions_are_those_of_the_reference_set_or_staged(
+    merge: Merge, bfloat16_llama: Path, start: Start, tmp_path: Path
+) -> None:
+    engine = start(bfloat16_llama, compute="float32")
+    moved = replace(direction(5, "no-norms", step=0.7), merge=merge)
+    expected = expected_digest(bfloat16_llama, moved)
+    assert engine.set_weights(moved) == moved.digest()
+    assert engine.digest() == expected
+    engine.set_weights(direction(99))
+    with SweepSums.build(Checkpoint.open(bfloat16_llama), [moved], tmp_path / "sums") as sums:
+        assert engine.set_staged(sums, 0, 0.7) == moved.digest()
+    assert engine.digest() == expected
+    engine.set_weights(None)
+    assert engine.digest() == expected_digest(bfloat16_llama, None)
 
 
 def test_a_direction_that_does_not_fit_leaves_the_base(bfloat16_llama: Path, start: Start) -> None:
