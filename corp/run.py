@@ -1,6 +1,7 @@
 """One job from spec to report: phases are plain functions whose results are on disk before the next starts.
 
-    preflight → baseline → calibrate → search → consolidate → gate → controls → export → audit → report
+    preflight → baseline → calibrate → search → consolidate → recenter → gate → controls → export → audit
+    → report
 
 A run directory is resumed by calling `execute` again: a phase whose file exists is read, not repeated,
 and inside a phase every block of scores that is in the store is skipped.
@@ -23,6 +24,7 @@ from corp.phases.consolidate import consolidate_phase
 from corp.phases.controls import controls_phase
 from corp.phases.export import export_phase
 from corp.phases.gate import gate_phase
+from corp.phases.recenter import recenter_phase
 from corp.phases.run import Run
 from corp.phases.search import search_phase
 from corp.preflight import assemble, claim, open_run
@@ -86,6 +88,8 @@ def _phases(run: Run) -> dict[str, Any]:
         run.phase("calibrate", lambda: calibrate_phase(run))
     run.phase("search", lambda: search_phase(run))
     chosen = run.phase("consolidate", lambda: consolidate_phase(run))
+    if run.prepared.spec.recenter.mode != "off":
+        chosen = run.phase("recenter", lambda: recenter_phase(run))
     if chosen["chosen"] is not None:
         run.phase("gate", lambda: gate_phase(run))
     if run.prepared.spec.controls.enabled:

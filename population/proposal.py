@@ -17,7 +17,8 @@ class Candidate:
 
     Attributes:
         key: its name in a search, unique there.
-        sigma: the RMS of its displacement per weight, before the law's scale.
+        sigma: the RMS of its displacement per weight, before the law's scale; from the centre of its
+            population where that is not the base.
     """
 
     key: str
@@ -35,7 +36,9 @@ def null_candidate(law: Law) -> Candidate:
     return Candidate("null", Direction((Component(NULL_SEED, 0.0),), law), 0.0)
 
 
-def isotropic(size: int, sigmas: Sequence[float], seed: int, law: Law) -> tuple[Candidate, ...]:
+def isotropic(
+    size: int, sigmas: Sequence[float], seed: int, law: Law, *, first: int = 0
+) -> tuple[Candidate, ...]:
     """``size`` independent perturbations σ·z, the σ dealt in turn so that every prefix is balanced.
 
     Args:
@@ -43,13 +46,34 @@ def isotropic(size: int, sigmas: Sequence[float], seed: int, law: Law) -> tuple[
         sigmas: distinct standard deviations, in units of the weights.
         seed: of the population; candidate seeds are hashes of (seed, index), so populations of different
             seeds share none, and a larger population starts with the smaller one.
+        first: index of the first candidate; populations of one seed whose indices differ share no noise.
 
     Raises:
-        PopulationInvalid: a size or σ out of range.
+        PopulationInvalid: a size, σ or index out of range.
     """
-    _check(size, sigmas, seed)
+    _check(size, sigmas, seed, first)
     grid = [float(sigma) for sigma in sigmas]
-    return tuple(_candidate(i, grid[i % len(grid)], seed, law) for i in range(size))
+    return tuple(_candidate(i, grid[i % len(grid)], seed, law) for i in range(first, first + size))
+
+
+def around(centre: Candidate, members: Sequence[Candidate], prefix: str) -> tuple[Candidate, ...]:
+    """The centre moved by each member's direction; ``prefix`` goes before the members' keys.
+
+    The centre's components come first in every candidate, so that all of them share its partial sum.
+
+    Raises:
+        DirectionInvalid: laws differ, or a direction that has no algebra.
+    """
+    return tuple(
+        Candidate(prefix + member.key, _moved(centre.direction, member.direction), member.sigma)
+        for member in members
+    )
+
+
+def _moved(centre: Direction | None, step: Direction | None) -> Direction | None:
+    if centre is None or step is None:
+        return centre if step is None else step
+    return centre + step
 
 
 def candidate_seed(seed: int, index: int) -> int:
@@ -63,7 +87,9 @@ def _candidate(index: int, sigma: float, seed: int, law: Law) -> Candidate:
     return Candidate(f"c{index:05d}", Direction((component,), law), sigma)
 
 
-def _check(size: int, sigmas: Sequence[float], seed: int) -> None:
+def _check(size: int, sigmas: Sequence[float], seed: int, first: int) -> None:
+    if type(first) is not int or first < 0:
+        raise PopulationInvalid(f"a population that starts at index {first!r}")
     if type(size) is not int or size < 2:
         raise PopulationInvalid(f"a population of {size!r}", hint="it takes at least two candidates")
     if type(seed) is not int:

@@ -6,6 +6,7 @@ PHASES = (
     "calibrate",
     "search",
     "consolidate",
+    "recenter",
     "gate",
     "controls",
     "export",

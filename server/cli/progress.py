@@ -79,6 +79,9 @@ def event_line(kind: str, data: Mapping[str, Any]) -> str | None:
         return str(data.get("message", ""))
     if kind == "gate.decided":
         return f"{'gate':<12}{'accepted' if data.get('accepted') else 'abstained'}"
+    if kind == "recenter.round":
+        what = "moved" if data.get("accepted") else "stayed"
+        return f"{'recenter':<12}round {data.get('round')} {what}: {data.get('reason')}"
     if kind == "checkpoint.ready":
         return f"{'export':<12}{data.get('path', '')}"
     if kind.startswith("job."):

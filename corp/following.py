@@ -1,0 +1,101 @@
+"""Which candidates of a local population are worth following, and how far around them to look next.
+
+Source: CoRP's stage 2 (arXiv 2605.31494).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from corp.operators.cloud import Cloud, Vector
+from corp.operators.scores import Flags, PopulationScores
+from population.local import Axes
+
+FIRST_ESS, LAST_ESS = 16.0, 4.0
+FINEST = 1e300
+"""Largest inverse temperature tried; beyond it only candidates that tie for the best have weight."""
+
+
+def constructive(fixes: Flags, regressions: Flags, judged: Flags, regress_weight: float) -> Vector:
+    """(fixes − ρ · regressions) / n of each candidate against the centre, shape (N,).
+
+    Args:
+        fixes, regressions, judged: shape (N, M); n is the number of prompts judged for both.
+        regress_weight: ρ.
+    """
+    net = fixes.sum(axis=1) - regress_weight * regressions.sum(axis=1)
+    score: Vector = net / np.maximum(judged.sum(axis=1), 1)
+    return score
+
+
+def search_weights(score: Vector, target: float) -> Vector:
+    """softmax(score / τ) over the candidates with a positive score, zero elsewhere; shape (N,).
+
+    τ is such that the effective sample size is ``target``: all candidates are equal where there are fewer
+    than that, and those that tie for the best where there are more of them.
+
+    Args:
+        score: shape (N,), at least one positive.
+        target: at least 1.
+    """
+    positive = score > 0
+    weights = np.zeros_like(score)
+    weights[positive] = _softmax(score[positive], _solved(score[positive], target))
+    return weights
+
+
+def _softmax(score: Vector, beta: float) -> Vector:
+    weights: Vector = np.exp(beta * (score - score.max()))
+    weights /= weights.sum()
+    return weights
+
+
+def _solved(score: Vector, target: float) -> float:
+    """The inverse temperature, bisected: log Σ exp is convex, so the effective sample size falls in it."""
+    low, high = 0.0, 1.0 / float(score.max())
+    while _ess(score, high) > target and high < FINEST:
+        low, high = high, 2 * high
+    for _ in range(100):  # 53 bits of mantissa would do
+        middle = (low + high) / 2
+        low, high = (middle, high) if _ess(score, middle) > target else (low, middle)
+    return low
+
+
+def _ess(score: Vector, beta: float) -> float:
+    weights = _softmax(score, beta)
+    return 1.0 / float(weights @ weights)
+
+
+def ess_target(number: int, rounds: int) -> float:
+    """Effective sample size of round ``number`` of ``rounds``, from 16 down to 4, geometrically."""
+    done = (number - 1) / (rounds - 1) if rounds > 1 else 0.0
+    return float(FIRST_ESS * (LAST_ESS / FIRST_ESS) ** done)
+
+
+def next_iota(iota: float, positive: float) -> float:
+    """The next population's isotropic share: the fewer candidates help, the wider it looks around.
+
+    Args:
+        iota: present share.
+        positive: share of candidates with a positive constructive score.
+    """
+    wanted = min(max(0.15 + 0.8 * (1 - positive), 0.15), 0.95)
+    return min(max(iota / 2 + wanted / 2, 0.05), 0.95)
+
+
+def follow(scores: PopulationScores, regress_weight: float, target: float) -> Cloud | None:
+    """The candidates weighed by the search distribution; None where none has a positive score."""
+    score = constructive(scores.fixes, scores.regressions, scores.judged, regress_weight)
+    if not (score > 0).any():
+        return None
+    return Cloud(search_weights(score, target), scores.coefficients)
+
+
+def axes_of(cloud: Cloud, seeds: tuple[int, ...], rank: int) -> Axes | None:
+    """The cloud's leading dimensions along those of its seeds that they use; None for a single member."""
+    energies, vectors = cloud.principal(rank)
+    if not len(energies):
+        return None
+    used = np.flatnonzero(vectors.any(axis=0))
+    rows = vectors[:, used].tolist()
+    return Axes(tuple(seeds[column] for column in used), tuple(energies.tolist()), tuple(map(tuple, rows)))
