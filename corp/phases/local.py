@@ -46,7 +46,8 @@ def local_round(run: Run, state: State) -> dict[str, Any]:
     """Score a local population, consolidate it, and move where both halves and select say so."""
     phase = f"recenter-{state.round + 1}"
     scores = local_scores(run, state, phase)
-    proposals, silent = proposed(run, state, scores, phase)
+    evaluation = Evaluation(run, phase, state.centre)
+    proposals, silent = proposed(run, state, scores, evaluation)
     points = line(proposals, state.centre.direction)
     rows = shortlist(run, phase, state.centre, points) if points else []
     passed = next((points[row["point"]] for row in rows if row.get("passed")), None)
@@ -54,7 +55,8 @@ def local_round(run: Run, state: State) -> dict[str, Any]:
     reason = "no proposal passed on the second half of support" if points else "; ".join(silent.values())
     details: dict[str, Any] = {
         "iota": state.iota,
-        "candidates": len(scores.keys),
+        "candidates": run.prepared.spec.recenter.population + len(points),
+        "evaluations": evaluation.count + (len(MULTIPLES) if passed else 0),
         "proposals": [describe(proposal) for proposal in proposals],
         "points": rows,
         "silent": silent,
@@ -87,11 +89,11 @@ def first_half(run: Run, scores: PopulationScores) -> PopulationScores:
 
 
 def proposed(
-    run: Run, state: State, scores: PopulationScores, phase: str
+    run: Run, state: State, scores: PopulationScores, evaluation: Evaluation
 ) -> tuple[list[Proposal], dict[str, str]]:
     """The operators' directions and the search distribution's mean, at multiples of the last step."""
     spec = run.prepared.spec.recenter
-    proposals, silent = propose(run, scores, Evaluation(run, phase, state.centre))
+    proposals, silent = propose(run, scores, evaluation)
     cloud = follow(scores, spec.regress_weight, ess_target(state.round + 1, spec.rounds))
     if cloud is not None:
         why = {"ess": cloud.ess, "helping": int(np.count_nonzero(cloud.weights))}

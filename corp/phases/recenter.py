@@ -101,6 +101,8 @@ def summary(run: Run, trail: Trail, ended: str) -> dict[str, object]:
         "z": spec.recenter.bound(),
         "rounds": trail.rounds,
         "accepted": len(moves),
+        "candidates": sum(found["candidates"] for found in trail.rounds[1:]),
+        "evaluations": sum(found["evaluations"] for found in trail.rounds[1:]),
         "ended": ended,
         "chosen": finalists[0] if finalists else None,
         "finalists": finalists,

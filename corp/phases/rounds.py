@@ -29,8 +29,10 @@ def rounds_round(run: Run, state: State) -> dict[str, Any]:
     if chosen is not None:
         step = try_step(run, number, phase, state.centre, candidate_from_json(chosen), chosen["sigma"])
     after = state.accept(step.candidate, step.length) if step and step.accepted else state.reject()
-    pool = {"candidates": len(scores.keys), "since": state.since, "state": after.to_json()}
-    return record(number, state.sigma, step, reason, found.pop("base"), **found, **pool)
+    pool = {"since": state.since, "pooled": len(scores.keys), "candidates": len(members_of(run, number))}
+    return record(
+        number, state.sigma, step, reason, found.pop("base"), **found, **pool, state=after.to_json()
+    )
 
 
 def pooled(run: Run, state: State, phase: str) -> PopulationScores:
