@@ -25,6 +25,15 @@ class Step:
     left: int
 
 
+def check_count(proposals: int) -> None:
+    """Raise GateInvalid for no proposal or more than five."""
+    if not 1 <= proposals <= MOST:
+        raise GateInvalid(
+            f"{proposals} proposals at the gate; it takes one to {MOST}",
+            hint="choose among more on the select split",
+        )
+
+
 def step_down(p_values: Sequence[float], alpha: float) -> list[Step]:
     """One step per p-value, in the order given; of equal p-values the first goes first.
 
@@ -37,11 +46,7 @@ def step_down(p_values: Sequence[float], alpha: float) -> list[Step]:
     Raises:
         GateInvalid: no p-value, more than five, one outside [0, 1], or a level outside (0, 1).
     """
-    if not 1 <= len(p_values) <= MOST:
-        raise GateInvalid(
-            f"{len(p_values)} proposals at the gate; it takes one to {MOST}",
-            hint="choose among more on the select split",
-        )
+    check_count(len(p_values))
     if not all(0 <= p <= 1 for p in p_values) or not 0 < alpha < 1:
         raise GateInvalid(f"p-values {list(p_values)} at level {alpha} are no family of tests")
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])

@@ -14,6 +14,7 @@ from corp.gate import ledger
 from corp.gate.decision import Decision
 from corp.gate.family import METHODS, judge
 from corp.gate.guard import Guarded
+from corp.gate.holm import check_count
 from corp.phases.guards import guard_results
 from corp.phases.run import Run
 from population.proposal import BASE, Candidate
@@ -52,6 +53,7 @@ def look(
         GateInvalid: no candidate, or more than five.
     """
     spec = run.prepared.spec.gate
+    check_count(len(candidates))
     register(run, name, [centre, *candidates], level)
     table = run.score("gate", "gate", [centre, *candidates])
     decisions = judge(

@@ -57,9 +57,7 @@ def test_a_search_that_found_nothing_is_accepted_at_most_at_rate_alpha(name: str
     search = replace(NULL[name], splits=splits, seen=[])
     found = rate(search)
     looks = len(search.seen) / SEARCHES
-    print(
-        f"{name}: strict accepts {found:.3f} of {SEARCHES} searches without any effect, {looks:.2f} looks each"
-    )
+    print(f"{name}: strict accepts {found:.3f} of {SEARCHES} searches without any effect, {looks:.2f} looks")
     bound = NULL[name].alpha / 2  # tests are two-sided and accept on one side
     assert found <= bound + 3 * np.sqrt(bound * (1 - bound) / SEARCHES)
 
