@@ -32,9 +32,8 @@ def test_accepted_are_those_that_gained_and_that_holm_rejects(seed: int, proposa
     alone = [decide(base, candidate) for base, candidate in pairs]
     steps = step_down([one.p_value if one.gain > 0 else 1.0 for one in alone], 0.05)
     found = judge(pairs)
-    assert [one.accepted for one in found] == [
-        step.rejected and one.gain > 0 for step, one in zip(steps, alone)
-    ]
+    expected = [step.rejected and one.gain > 0 for step, one in zip(steps, alone, strict=True)]
+    assert [one.accepted for one in found] == expected
     for one in found:
         assert one.accepted == (one.interval[0] > 0)
 

@@ -73,7 +73,7 @@ def test_graded_rewards_are_compared_by_value(tmp_path: Path, evidence: dict[str
     result = gate_phase(fake_run(tmp_path, {"gate": shaped, "test": shaped}, metric="value"))
     assert result["accepted"]
     assert result["decision"]["gain"] == pytest.approx(0.1)
-    assert not gate_phase(fake_run(tmp_path / "x", {"gate": shaped}, metric="success"))["accepted"]
+    assert not gate_phase(fake_run(tmp_path, {"gate": shaped}, metric="success"))["accepted"]
 
 
 def test_prompts_that_one_of_the_two_was_not_judged_on_are_left_out(
@@ -166,7 +166,7 @@ def test_the_use_is_on_the_disk_before_the_first_prompt_is_scored(tmp_path: Path
     assert not gate_phase(fake_run(tmp_path, scores))["accepted"]  # the same look goes on
     assert (tmp_path / NAME).read_bytes() == before
     run = fake_run(tmp_path, scores, [SECOND])
-    with pytest.raises(GateSpent, match="used in look gate for first .* now it is asked about second"):
+    with pytest.raises(GateSpent, match=r"used in look gate for first .* now it is asked about second"):
         gate_phase(run)
     assert run.asked == []
 
@@ -184,9 +184,7 @@ def test_rounds_spend_their_share_and_leave_the_rest_to_the_final_look(tmp_path:
     assert run.asked == [("gate", ["base", "first"]), ("gate", ["first", "second"])]
     assert remaining(run) == pytest.approx(0.01)
     assert gate_phase(run)["decision"]["level"] == pytest.approx(0.01)
-    with pytest.raises(
-        GateSpent, match="look round 3 asks for level 0.02; 3 looks .* have spent 0.05 of 0.05"
-    ):
+    with pytest.raises(GateSpent, match=r"asks for level 0\.02; 3 looks .* have spent 0\.05 of 0\.05"):
         look(run, "round 3", [SECOND], 0.02)
 
 
