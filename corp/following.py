@@ -12,6 +12,8 @@ from corp.operators.scores import Flags, PopulationScores
 from population.local import Axes
 
 FIRST_ESS, LAST_ESS = 16.0, 4.0
+ROUNDING = 1e-12
+"""Energies below this share of the members' mean squared length are what float64 leaves of zero."""
 FINEST = 1e300
 """Largest inverse temperature tried; beyond it only candidates that tie for the best have weight."""
 
@@ -29,19 +31,16 @@ def constructive(fixes: Flags, regressions: Flags, judged: Flags, regress_weight
 
 
 def search_weights(score: Vector, target: float) -> Vector:
-    """softmax(score / τ) over the candidates with a positive score, zero elsewhere; shape (N,).
+    """softmax(score / τ), shape (K,), where τ makes the effective sample size ``target``.
 
-    τ is such that the effective sample size is ``target``: all candidates are equal where there are fewer
-    than that, and those that tie for the best where there are more of them.
+    All candidates are equal where there are fewer than that, and those that tie for the best where there
+    are more of them.
 
     Args:
-        score: shape (N,), at least one positive.
+        score: > 0, shape (K,).
         target: at least 1.
     """
-    positive = score > 0
-    weights = np.zeros_like(score)
-    weights[positive] = _softmax(score[positive], _solved(score[positive], target))
-    return weights
+    return _softmax(score, _solved(score, target))
 
 
 def _softmax(score: Vector, beta: float) -> Vector:
@@ -84,16 +83,19 @@ def next_iota(iota: float, positive: float) -> float:
 
 
 def follow(scores: PopulationScores, regress_weight: float, target: float) -> Cloud | None:
-    """The candidates weighed by the search distribution; None where none has a positive score."""
+    """The candidates with a positive score, weighed by the search distribution; None where there is none."""
     score = constructive(scores.fixes, scores.regressions, scores.judged, regress_weight)
-    if not (score > 0).any():
+    helping = np.flatnonzero(score > 0)
+    if not len(helping):
         return None
-    return Cloud(search_weights(score, target), scores.coefficients)
+    return Cloud(search_weights(score[helping], target), scores.coefficients[helping])
 
 
 def axes_of(cloud: Cloud, seeds: tuple[int, ...], rank: int) -> Axes | None:
     """The cloud's leading dimensions along those of its seeds that they use; None for a single member."""
     energies, vectors = cloud.principal(rank)
+    real = energies > ROUNDING * float(cloud.weights @ cloud.lengths)
+    energies, vectors = energies[real], vectors[real]
     if not len(energies):
         return None
     used = np.flatnonzero(vectors.any(axis=0))

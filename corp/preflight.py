@@ -65,7 +65,7 @@ class Prepared:
             "sigmas": self.sigmas(),
             "verifier": dict(self.probe),
             **({"guards": guards} if guards else {}),
-            **outlook(self.spec.gate, sizes["gate"]),
+            **outlook(self.spec.final_gate(), sizes["gate"]),
         }
 
     def sigmas(self) -> str | list[float]:

@@ -1,7 +1,7 @@
 """One job from spec to report: phases are plain functions whose results are on disk before the next starts.
 
-    preflight → baseline → calibrate → search → consolidate → recenter → gate → controls → export → audit
-    → report
+    preflight → baseline → calibrate → search → consolidate → recenter → gate → controls → diagnose → export
+    → audit → report
 
 A run directory is resumed by calling `execute` again: a phase whose file exists is read, not repeated,
 and inside a phase every block of scores that is in the store is skipped.
@@ -22,6 +22,7 @@ from corp.phases.baseline import baseline_phase
 from corp.phases.calibrate import calibrate_phase
 from corp.phases.consolidate import consolidate_phase
 from corp.phases.controls import controls_phase
+from corp.phases.diagnose import diagnose_phase
 from corp.phases.export import export_phase
 from corp.phases.gate import gate_phase
 from corp.phases.recenter import recenter_phase
@@ -78,7 +79,7 @@ def _forecast(run: Run, baseline: Mapping[str, Any]) -> None:
     """Say before the search what the gate will be able to show."""
     if not run.finished("search"):
         prompts = len(run.prepared.task.splits["gate"])
-        run.emit("log", {"message": statement(run.prepared.spec.gate, prompts, baseline["base"])})
+        run.emit("log", {"message": statement(run.prepared.spec.final_gate(), prompts, baseline["base"])})
 
 
 def _phases(run: Run) -> dict[str, Any]:
@@ -94,6 +95,7 @@ def _phases(run: Run) -> dict[str, Any]:
         run.phase("gate", lambda: gate_phase(run))
     if run.prepared.spec.controls.enabled:
         run.phase("controls", lambda: controls_phase(run))
+    run.phase("diagnose", lambda: diagnose_phase(run))
     if run.finished("gate") and run.result("gate")["accepted"]:
         run.phase("export", lambda: export_phase(run))
         run.phase("audit", lambda: audit_phase(run))

@@ -115,6 +115,10 @@ class RecenterSpec(Section):
         default=5, ge=1, le=100, description="local: proposals tried on the second half of support"
     )
 
+    def further(self) -> int:
+        """Most rounds after the search."""
+        return {"off": 0, "local": self.rounds, "rounds": self.rounds - 1}[self.mode]
+
     def bound(self) -> float:
         """z, or the mode's own."""
         return self.z if self.z is not None else float(self.mode == "local")
@@ -153,6 +157,9 @@ class GateSpec(Section):
     alpha: float = Field(default=0.05, gt=0, lt=0.5, description="false-accept level over all looks")
     proposals: int = Field(
         default=1, ge=1, le=5, description="candidates registered for the gate, best on select first"
+    )
+    looks: Literal["final", "rounds"] = Field(
+        default="final", description="rounds: every step of recentering has to pass a look of its own too"
     )
     metric: Literal["success", "value"] = Field(
         default="success", description="what is compared: passes, or the verifier's graded values"
@@ -221,6 +228,11 @@ class JobSpec(Section):
         """How many candidates the search scores: all of them, or the first round's share."""
         rounds = self.recenter.rounds if self.recenter.mode == "rounds" else 1
         return -(-self.population.size // rounds)
+
+    def final_gate(self) -> GateSpec:
+        """The gate with what the looks of recentering leave of alpha if all of them are made."""
+        looks = self.recenter.further() if self.gate.looks == "rounds" else 0
+        return self.gate.model_copy(update={"alpha": self.gate.alpha / (looks + 1)})
 
     @model_validator(mode="after")
     def _rounds_fit(self) -> JobSpec:

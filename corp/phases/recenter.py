@@ -65,9 +65,7 @@ def start(run: Run, trail: Trail) -> State:
 
 
 def limits(spec: RecenterSpec) -> Limits:
-    if spec.mode == "local":
-        return Limits(spec.rounds, spec.acceptances, spec.patience)
-    return Limits(spec.rounds - 1, None, spec.patience)
+    return Limits(spec.further(), spec.acceptances if spec.mode == "local" else None, spec.patience)
 
 
 def loop(run: Run, state: State, trail: Trail) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from corp.gate.spending import level
+from corp.phases.look import look
 from corp.phases.run import Run
 from corp.phases.staging import Stage
 from corp.recentering import Gain, gain
@@ -54,7 +56,8 @@ class Step:
 def try_step(run: Run, number: int, phase: str, centre: Candidate, found: Candidate, length: float) -> Step:
     """Compare on select what would become the centre with what is.
 
-    A step is accepted where the lower bound of its paired mean gain is above 0 and no fewer prompts pass.
+    A step is accepted where the lower bound of its paired mean gain is above 0 and no fewer prompts pass;
+    and where the spec has the gate look at every round, it has to pass there as well.
     """
     spec = run.prepared.spec.recenter
     assert found.direction is not None
@@ -67,7 +70,9 @@ def try_step(run: Run, number: int, phase: str, centre: Candidate, found: Candid
     values = np.where(table.valid, table.values, np.nan)
     gained = gain(values[before], values[after], spec.bound())
     passed = table.success(run.prepared.task.pass_threshold) & table.valid[[before, after]].all(axis=0)
-    fell = int(passed[before].sum() - passed[after].sum())
+    problem = _problem(gained, int(passed[before].sum() - passed[after].sum()), spec.bound())
+    problem = problem or held_out(run, number, centre, pulled)
+    told = f"gain on select {gained.mean:+.4f} +- {gained.error:.4f}"
     return Step(
         pulled,
         length,
@@ -75,15 +80,27 @@ def try_step(run: Run, number: int, phase: str, centre: Candidate, found: Candid
         float(rewards[summed]),
         float(rewards[after]),
         gained,
-        gained.lower > 0 and fell <= 0,
-        _reason(gained, fell, spec.bound()),
+        problem is None,
+        f"{told}, {problem}" if problem else told,
     )
+
+
+def held_out(run: Run, number: int, centre: Candidate, candidate: Candidate) -> str | None:
+    """What the gate split has against a step that was good on select, where rounds may look at it."""
+    spec = run.prepared.spec
+    if spec.gate.looks == "final" or number == 0:
+        return None
+    share = level(spec.gate.alpha, number, spec.recenter.further())
+    found = look(run, f"recenter-{number}", [candidate], share, centre=centre)
+    return None if found["winner"] else f"but at the gate: {found['proposals'][0]['decision']['reason']}"
 
 
 def score_around(
     run: Run, phase: str, split: str, centre: Candidate, candidates: Sequence[Candidate]
 ) -> Table:
     """The centre's scores, then the candidates', whose sums share passes over the centre's noise."""
+    if centre.direction is None:  # nothing in common to save
+        return run.score(phase, split, [centre, *candidates])
     with Stage(run, [centre, *candidates]) as stage:
         return run.score(phase, split, [centre, *candidates], stage.switch)
 
@@ -110,10 +127,7 @@ def record(
     return {"round": number, "sigma": sigma, **tried, **details}
 
 
-def _reason(gained: Gain, fell: int, z: float) -> str:
+def _problem(gained: Gain, fell: int, z: float) -> str | None:
     if gained.lower <= 0:
-        bound = f"its lower bound at z = {z:g} is {gained.lower:+.4f}" if z else "that is no gain"
-        return f"gain on select {gained.mean:+.4f}: {bound}"
-    if fell > 0:
-        return f"gain on select {gained.mean:+.4f}, but {fell} fewer prompts pass"
-    return f"gain on select {gained.mean:+.4f} +- {gained.error:.4f}"
+        return f"which is not above {z:g} standard errors"
+    return f"but {fell} fewer prompts pass" if fell > 0 else None
