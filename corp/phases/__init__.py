@@ -9,6 +9,7 @@ PHASES = (
     "recenter",
     "gate",
     "controls",
+    "diagnose",
     "export",
     "audit",
 )
