@@ -29,6 +29,7 @@ NOT_OVER_HTTP = {
     "cancelled",
     "scoring_stopped",
     "no_signal",
+    "run_unfinished",
 }
 
 
