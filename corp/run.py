@@ -1,7 +1,7 @@
 """One job from spec to report: phases are plain functions whose results are on disk before the next starts.
 
-    preflight → baseline → calibrate → search → consolidate → recenter → gate → controls → diagnose → export
-    → audit → report
+    preflight → baseline → calibrate → search → consolidate → recenter → gate → controls → diagnostics
+    → export → audit → report
 
 A run directory is resumed by calling `execute` again: a phase whose file exists is read, not repeated,
 and inside a phase every block of scores that is in the store is skipped.
@@ -95,7 +95,7 @@ def _phases(run: Run) -> dict[str, Any]:
         run.phase("gate", lambda: gate_phase(run))
     if run.prepared.spec.controls.enabled:
         run.phase("controls", lambda: controls_phase(run))
-    run.phase("diagnose", lambda: diagnose_phase(run))
+    run.phase("diagnostics", lambda: diagnose_phase(run))
     if run.finished("gate") and run.result("gate")["accepted"]:
         run.phase("export", lambda: export_phase(run))
         run.phase("audit", lambda: audit_phase(run))

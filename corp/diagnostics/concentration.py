@@ -38,8 +38,8 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
-    """A member's part: its share of the absolute weights, with the sign it is taken with."""
+class Member:
+    """One candidate of the search; its weight is its signed share of the direction, 0 outside."""
 
     key: str
     sigma: float
@@ -76,7 +76,7 @@ class Concentration:
     alignment: Range
     dispersion: Range
     spectrum: Sequence[float]
-    weights: Sequence[Weight]
+    weights: Sequence[Member]
 
 
 def concentration(scores: PopulationScores, direction: Direction | None) -> Concentration:
@@ -92,7 +92,6 @@ def concentration(scores: PopulationScores, direction: Direction | None) -> Conc
     signed = _elite_weights(scores) if own is None else own
     members = np.flatnonzero(signed)
     members = members[np.argsort(-np.abs(signed[members]), kind="stable")]
-    weights = np.abs(signed) / np.abs(signed).sum()
     whole = _cloud(scores, signed, members)
     kept = _cloud(scores, signed, members[:LARGEST_CLOUD])
     spectrum = kept.principal(SHOWN)[0] / kept.trace if kept.trace > 0 else np.empty(0)
@@ -100,23 +99,33 @@ def concentration(scores: PopulationScores, direction: Direction | None) -> Conc
         of="elites" if own is None else "chosen",
         members=len(members),
         ess=whole.ess,
-        largest_weight=float(weights.max()),
+        largest_weight=float(whole.weights.max()),
         kappa=whole.kappa if math.isfinite(whole.kappa) else None,
         cloud=len(kept.weights),
         effective_rank=kept.effective_rank(),
         alignment=_range(kept.alignment),
         dispersion=_range(kept.dispersion / kept.lengths),
         spectrum=spectrum.tolist(),
-        weights=[
-            Weight(
-                scores.keys[i],
-                float(scores.sigmas[i]),
-                float(scores.rewards[i]),
-                float(math.copysign(weights[i], signed[i])),
-            )
-            for i in members[:SHOWN].tolist()
-        ],
+        weights=listed(scores, signed, members[:SHOWN]),
     )
+
+
+def listed(scores: PopulationScores, signed: Vector, members: Indices) -> list[Member]:
+    """The members of these indices; weights are shares of all absolute weights."""
+    shares = signed / max(float(np.abs(signed).sum()), np.finfo(np.float64).tiny)
+    return [
+        Member(scores.keys[i], float(scores.sigmas[i]), float(scores.rewards[i]), float(shares[i]))
+        for i in members.tolist()
+    ]
+
+
+def drawn(scores: PopulationScores, direction: Direction | None, most: int = 2000) -> list[Member]:
+    """The population as a plot shows it: all members, or `most` of them evenly spaced by reward."""
+    own = member_weights(scores, direction) if direction is not None else None
+    n = len(scores.keys)
+    order = np.argsort(-scores.rewards, kind="stable")
+    kept = np.sort(order[np.linspace(0, n - 1, min(n, most)).round().astype(np.intp)])
+    return listed(scores, np.zeros(n) if own is None else own, kept)
 
 
 def member_weights(scores: PopulationScores, direction: Direction) -> Vector | None:

@@ -9,7 +9,7 @@ PHASES = (
     "recenter",
     "gate",
     "controls",
-    "diagnose",
+    "diagnostics",
     "export",
     "audit",
 )

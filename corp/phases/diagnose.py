@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from corp.diagnostics.composition import classified, composition, right_answer
-from corp.diagnostics.concentration import concentration
+from corp.diagnostics.concentration import concentration, drawn
 from corp.diagnostics.consensus import LEAST, consensus
 from corp.diagnostics.luck import search_luck, select_luck
 from corp.diagnostics.reliability import reliabilities
@@ -57,6 +57,7 @@ def _of_population(
         "luck": asdict(search_luck(scores)),
         "concentration": asdict(concentration(scores, chosen.direction if chosen else None)),
         "consensus": None,
+        "points": [asdict(one) for one in drawn(scores, chosen.direction if chosen else None)],
     }
     if np.ptp(scores.rewards) == 0:
         skipped["consensus"] = "all rewards are equal"
