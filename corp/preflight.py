@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,9 @@ from verify.task import Task, load_task
 
 MERGES = ("ties", "dare")
 """Operators whose directions have no algebra."""
+
+WITHOUT_ELITES = ("es", "top1", "greedy", "corp_paper_code")
+"""Operators that do without consolidate.min_elites."""
 
 MARGIN = 64 * 2**20
 """Bytes kept free beside what a job plans to write: logs, scores, the file system's own needs."""
@@ -112,13 +116,32 @@ def assemble(spec: JobSpec, folder: Path) -> Prepared:
 
 
 def _check_recentering(spec: JobSpec) -> None:
-    """A merge by TIES or DARE is not linear in its members: nothing can be added to it."""
-    merged = [name for name in spec.consolidate.operators if name in MERGES]
-    if spec.recenter.mode != "off" and merged:
+    """Steps that can be added up, and populations that leave the operators their elites."""
+    if spec.recenter.mode == "off":
+        return
+    names, settings = spec.consolidate.operators, spec.consolidate
+    merged = [name for name in names if name in MERGES]
+    if merged:
         raise SpecInvalid(
             f"recenter.mode is {spec.recenter.mode}, but no step can be added to what {merged[0]} makes",
             hint="leave it out of consolidate.operators, or set recenter.mode to off",
         )
+    size, q = smallest_population(spec), min(settings.q)
+    least = size - math.ceil(q * (size - 1))
+    selective = [name for name in names if name not in WITHOUT_ELITES]
+    if selective and least < settings.min_elites:
+        raise SpecInvalid(
+            f"a round of {size} candidates leaves {selective[0]} {least} elites at q = {q:g}, fewer than"
+            f" consolidate.min_elites = {settings.min_elites}",
+            hint="take fewer rounds or a larger population, or lower consolidate.q or min_elites",
+        )
+
+
+def smallest_population(spec: JobSpec) -> int:
+    """Candidates of the smallest population that recentering consolidates."""
+    if spec.recenter.mode == "local":
+        return min(spec.population.size, spec.recenter.population)
+    return spec.population.size // spec.recenter.rounds
 
 
 def _check_engine(spec: JobSpec, checkpoint: Checkpoint) -> None:

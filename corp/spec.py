@@ -98,11 +98,8 @@ class RecenterSpec(Section):
         lt=1,
         description="pull towards the base: each new centre is (1 - anchor) of its sum",
     )
-    z: float | None = Field(
-        default=None,
-        ge=0,
-        le=10,
-        description="standard errors by which a step must win on select; default rounds 0, local 1",
+    z: float = Field(
+        default=1.0, ge=0, le=10, description="standard errors by which a step has to win on select"
     )
     population: int = Field(default=100, ge=8, le=100_000, description="local: candidates per round")
     acceptances: int = Field(default=2, ge=1, le=64, description="local: accepted steps that end it")
@@ -118,10 +115,6 @@ class RecenterSpec(Section):
     def further(self) -> int:
         """Most rounds after the search."""
         return {"off": 0, "local": self.rounds, "rounds": self.rounds - 1}[self.mode]
-
-    def bound(self) -> float:
-        """z, or the mode's own."""
-        return self.z if self.z is not None else float(self.mode == "local")
 
 
 class EngineSpec(Section):

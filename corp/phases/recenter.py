@@ -96,7 +96,7 @@ def summary(run: Run, trail: Trail, ended: str) -> dict[str, object]:
     return {
         "mode": spec.recenter.mode,
         "anchor": spec.recenter.anchor,
-        "z": spec.recenter.bound(),
+        "z": spec.recenter.z,
         "rounds": trail.rounds,
         "accepted": len(moves),
         "candidates": sum(found["candidates"] for found in trail.rounds[1:]),

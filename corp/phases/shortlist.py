@@ -52,8 +52,8 @@ def shortlist(run: Run, phase: str, centre: Candidate, points: Sequence[Point]) 
     directions = [candidate.direction for candidate in candidates if candidate.direction is not None]
     scores = scored(table, directions, candidates, threshold)
     first, second = support_halves(run, scores.values.shape[1])
-    rows = ranked(points, tally(scores, first, spec.regress_weight, spec.bound()))
-    later = tally(scores, second, spec.regress_weight, spec.bound())
+    rows = ranked(points, tally(scores, first, spec.regress_weight, spec.z))
+    later = tally(scores, second, spec.regress_weight, spec.z)
     for row in rows[: spec.shortlist]:
         found = later[row["point"]]
         row |= {"second": found, "passed": found["score"] > 0 and (found["lower_bound"] or 0.0) > 0}
