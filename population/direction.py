@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 from population.errors import DirectionInvalid
@@ -88,12 +90,14 @@ class Law:
         """
         if isinstance(self.scale, float):
             return self.scale
-        table = dict(self.scale)
-        if name not in table:
+        pairs = self.scale
+        assert isinstance(pairs, tuple)  # what __post_init__ makes of a mapping
+        at = bisect_left(pairs, name, key=itemgetter(0))  # once per tensor and switch: no dict of them all
+        if at == len(pairs) or pairs[at][0] != name:
             raise DirectionInvalid(
                 f"the law's scale table has no entry for {name}", hint="list it or narrow scope"
             )
-        return table[name]
+        return pairs[at][1]
 
     def noise_name(self, name: str) -> str:
         """The name that enters the key of a tensor's noise: the empty one for all under the tied scheme."""

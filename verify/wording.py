@@ -50,7 +50,7 @@ def place(data: Any, parts: Sequence[str | int]) -> Place:
         if _has(data, part) and (last or not _is_member(data, part, parts[number])):
             data = data[part]
             found.append(part)
-        elif last:
+        elif last and isinstance(data, dict):  # a field that is missing; elsewhere only a member's name
             found.append(part)
     return tuple(found)
 
