@@ -1,0 +1,98 @@
+"""Recentering through a storm of SIGKILL: the same rounds, the same recipe."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.corp.jobs import pocket_job
+from tests.server.service import ROOT
+
+pytestmark = pytest.mark.slow
+
+PATIENCE = 600.0
+KILLS = 5
+MODES: dict[str, dict[str, Any]] = {
+    "rounds": {"mode": "rounds", "rounds": 3, "anchor": 0.1},
+    "local": {"mode": "local", "rounds": 2, "population": 24},
+}
+
+
+def job_of(pocket: Path, mode: str) -> dict[str, Any]:
+    job = pocket_job(pocket)
+    job["task"]["splits"] = {"support": 200, "select": 200, "gate": 400, "test": 200}
+    return {
+        **job,
+        "population": {"size": 60, "sigmas": [0.01, 0.02], "seed": 3},
+        "consolidate": {"operators": ["es"], "radii": [0.25, 0.5, 1]},
+        "recenter": MODES[mode],
+        "controls": {"enabled": False},
+        "engine": {"batch_size": 50, "threads": 1},
+    }
+
+
+def start(spec: Path, out: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "server.command", "run", str(spec), "--out", str(out), "--json"],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def blocks(out: Path) -> int:
+    """Blocks of scores that are durable."""
+    if not (out / "consolidate.json").exists():
+        return 0
+    with closing(sqlite3.connect(f"file:{out / 'scores.sqlite'}?mode=ro", uri=True)) as connection:
+        count: int = connection.execute("SELECT COUNT(*) FROM block").fetchone()[0]
+    return count
+
+
+def kill_while_recentering(process: subprocess.Popen[bytes], out: Path, moments: random.Random) -> bool:
+    """SIGKILL a while into new work of the phase; whether the phase was still going on then."""
+    begun, wanted, deadline = 0, moments.randint(1, 60), time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < deadline:
+        now = blocks(out)
+        begun = begun or now
+        if (out / "recenter.json").exists() or (begun and now - begun >= wanted):
+            break
+        time.sleep(0.02)
+    time.sleep(moments.uniform(0, 0.3))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    return not (out / "recenter.json").exists()
+
+
+def outcome(out: Path) -> dict[str, bytes]:
+    names = ("search.json", "consolidate.json", "recipe.json", "gate.json")
+    paths = [*(out / name for name in names), *out.glob("recenter*.json")]
+    return {path.name: path.read_bytes() for path in paths}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_kills_while_recentering_change_neither_rounds_nor_recipe(
+    pocket: Path, tmp_path: Path, mode: str
+) -> None:
+    spec = tmp_path / "pocket.yaml"
+    spec.write_text(yaml.safe_dump(job_of(pocket, mode)))
+    assert start(spec, tmp_path / "whole").wait(PATIENCE) == 0
+    moments, killed = random.Random(mode), 0
+    for _ in range(KILLS):
+        killed += kill_while_recentering(start(spec, tmp_path / "killed"), tmp_path / "killed", moments)
+    assert killed >= 2, "too few of the kills fell into the phase to mean anything"
+    assert start(spec, tmp_path / "killed").wait(PATIENCE) == 0
+    assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
+    assert "recenter-1.json" in outcome(tmp_path / "whole")
