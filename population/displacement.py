@@ -22,8 +22,7 @@ from population.direction import Component, Direction, Law
 from population.proposal import Candidate
 
 if TYPE_CHECKING:
-    from population.engines.engine import Prompt
-    from population.engines.observing import Observation
+    from population.engines.engine import Observation, Prompt
 
 LIMIT = 1 << 28
 """Bytes of the base's log-probabilities that are kept: 64 prompts at 4 positions of 262,144 tokens."""

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from population.direction import Direction
 from verify.prompt import Message
 
@@ -65,6 +68,21 @@ class Completion:
     version: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Observation:
+    """One prompt under the weights of the moment, at its last token and at those of its answer, p in all.
+
+    Attributes:
+        prompt: its index in the call.
+        logprobs: log-probability of every token as the next one, float32, (p, vocabulary).
+        hidden: what the output head is multiplied with, float32, (p, width).
+    """
+
+    prompt: int
+    logprobs: npt.NDArray[np.float32]
+    hidden: npt.NDArray[np.float32]
+
+
 class Engine(Protocol):
     """A model whose weights can be switched to any direction and which completes and scores prompts."""
 
@@ -91,6 +109,15 @@ class Engine(Protocol):
         self, prompts: Sequence[Prompt], continuations: Sequence[str | Sequence[int]]
     ) -> list[list[float]]:
         """Log-probability of every token of each continuation, given as text or as token ids."""
+        ...
+
+    def observe(
+        self, prompts: Sequence[Prompt], answers: Sequence[str], positions: int
+    ) -> Iterator[Observation]:
+        """What the model expects after each prompt and along its answer, prompt by prompt in a fixed order.
+
+        At most ``positions`` per prompt: its last token and the answer's first ``positions − 1``.
+        """
         ...
 
     def generate_population(

@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from population.engines.cache import BlockCache
 from population.engines.decode import GROUP_TOKENS, Block, Row, groups
+from population.engines.engine import Observation
 from population.engines.forward import Forward
 
 LOGITS = 1 << 24  # most logits held at once: 64 MiB in float32, four times that while they are normalised
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Observation:
-    """One prompt under the weights of the moment, at its last token and at those of its answer, p in all.
-
-    Attributes:
-        prompt: its index in the call.
-        logprobs: log-probability of every token as the next one, float32, (p, vocabulary).
-        hidden: what the output head is multiplied with, float32, (p, width).
-    """
-
-    prompt: int
-    logprobs: npt.NDArray[np.float32]
-    hidden: npt.NDArray[np.float32]
 
 
 @torch.inference_mode()

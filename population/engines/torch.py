@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from population.checkpoint import Checkpoint
 from population.direction import Component, Direction, Law
-from population.engines.engine import Completion, Prompt, Sampling
+from population.engines.engine import Completion, Observation, Prompt, Sampling
 from population.engines.placement import compute_dtype, cores, find_device
 from population.errors import EngineMismatch, ModelUnsupported
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from population.engines.cache import BlockCache
     from population.engines.decode import Row
-    from population.engines.observing import Observation
     from population.engines.stopping import Stops
     from population.sweep import SweepSums
 

@@ -18,8 +18,7 @@ from population import displacement
 from population.checkpoint import Checkpoint
 from population.direction import Direction, Law
 from population.displacement import LIMIT, Reference, positions_within, probe, symmetric_kl
-from population.engines.engine import Prompt, Sampling
-from population.engines.observing import Observation
+from population.engines.engine import Observation, Prompt, Sampling
 from population.engines.torch import TorchEngine
 from population.proposal import candidate_seed, null_candidate
 from tests.population.engines import tiny
@@ -152,3 +151,27 @@ def test_a_real_model_moves_with_sigma_and_not_without(tmp_path: Path) -> None:
     for near, far in pairwise(found):
         assert 2.5 < far.kl / near.kl < 6  # quadratic in sigma while it is small
         assert 1.6 < far.hidden / near.hidden < 2.5  # and linear
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_a_real_model_moves_as_far_as_known(smollm2: Path) -> None:
+    """SmolLM2 on plain questions: sigma 0.001 hardly matters, 0.003 moves it about nine times as far."""
+    engine = TorchEngine(Checkpoint.open(smollm2), threads=1)
+    try:
+        prompts = [
+            tiny.user(f"What is the capital of {name}?") for name in ("France", "Peru", "Japan", "Chad")
+        ]
+        answers = [answer.text for answer in engine.generate(prompts, Sampling(max_new_tokens=7))]
+        reference = Reference(engine, prompts, answers, 8)
+        medians = []
+        for sigma in (0.001, 0.003):
+            kls = []
+            for index in range(5):
+                engine.set_weights(probe(index, sigma, 0, Law()).direction)
+                kls.append(reference.displacement(engine).kl)
+            medians.append(sorted(kls)[2])
+    finally:
+        engine.close()
+    assert 0.0003 < medians[0] < 0.02
+    assert 4 < medians[1] / medians[0] < 25

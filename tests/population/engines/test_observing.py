@@ -12,8 +12,7 @@ import pytest
 from population.direction import Component, Direction, Law
 from population.engines import observing
 from population.engines.decode import Block
-from population.engines.engine import Prompt
-from population.engines.observing import Observation
+from population.engines.engine import Observation, Prompt
 from population.engines.torch import TorchEngine
 from tests.population.engines import tiny
 from tests.population.engines.test_conformance import Start, encoded, reference
