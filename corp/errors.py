@@ -4,6 +4,7 @@ CorpError (verify.errors)
 ├── SpecInvalid         a field of the job spec is wrong
 ├── OutputUnusable      the run directory is not empty, not ours or not writable
 ├── DiskFull            not enough room for what the job will write (population.errors)
+├── RunMissing          a directory that holds no run where one is needed
 ├── RunChanged          a run directory is resumed with a different spec
 ├── RunUnfinished       a run is asked for what it has not found yet
 ├── ScoresUnusable      too many invalid verdicts or no usable reward
@@ -31,6 +32,10 @@ class SpecInvalid(CorpError):
 
 class OutputUnusable(CorpError):
     code = "output_unusable"
+
+
+class RunMissing(CorpError):
+    code = "run_missing"
 
 
 class RunChanged(CorpError):

@@ -99,4 +99,4 @@ def _phases(run: Run) -> dict[str, Any]:
     if run.finished("gate") and run.result("gate")["accepted"]:
         run.phase("export", lambda: export_phase(run))
         run.phase("audit", lambda: audit_phase(run))
-    return build_report(run)
+    return build_report(run.target)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corp.errors import Cancelled, RunChanged, ScoresUnusable
+from corp.errors import Cancelled, ScoresUnusable
+from corp.results import read_result
 from population.publish import publish_json
 
 if TYPE_CHECKING:
@@ -49,16 +49,7 @@ class Run:
         return result
 
     def result(self, name: str) -> dict[str, Any]:
-        path = self.target / f"{name}.json"
-        try:
-            value = json.loads(path.read_text(encoding="utf-8"))
-            if not isinstance(value, dict):
-                raise ValueError("not a JSON object")
-        except (OSError, ValueError) as error:
-            raise RunChanged(
-                f"{path} is damaged: {error}", hint=f"remove it to repeat phase {name}"
-            ) from None
-        return value
+        return read_result(self.target, name)
 
     @cached_property
     def sampled(self) -> tuple[Candidate, ...]:
