@@ -12,6 +12,7 @@ from server.cli.doctor import doctor
 from server.cli.ensemble import ensemble
 from server.cli.jobs import jobs
 from server.cli.output import INTERNAL_ERROR, INTERRUPTED, Command, complain_usage, note, print_json
+from server.cli.report import report
 from server.cli.run import run
 from server.cli.serve import serve
 from server.cli.verify import verify
@@ -42,7 +43,7 @@ def version(as_json: bool) -> None:
         click.echo(f"corp {installed()}")
 
 
-for command in (run, serve, jobs, verify, ensemble, doctor):
+for command in (run, report, serve, jobs, verify, ensemble, doctor):
     corp.add_command(command)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from corp.errors import RunMissing
+from corp.errors import OutputUnusable, RunMissing
 from corp.report.compose import compose
 from corp.report.page import page
 from corp.results import found_result
@@ -27,6 +27,7 @@ def build_report(target: Path, html: Path | None = None) -> dict[str, Any]:
     Raises:
         RunMissing: the directory holds no run.
         RunChanged: a phase's file is damaged.
+        OutputUnusable: a report cannot be written where it belongs.
         DiskFull: no room.
     """
     if not (target / "spec.json").is_file():
@@ -36,6 +37,13 @@ def build_report(target: Path, html: Path | None = None) -> dict[str, Any]:
         )
     report = compose(target)
     samples = found_result(target, SAMPLES) or {"pairs": []}
-    publish_json(target / JSON, report)
-    publish_bytes(html or target / HTML, page(report, samples["pairs"]).encode())
+    written = page(report, samples["pairs"]).encode()
+    try:
+        publish_json(target / JSON, report)
+        publish_bytes(html or target / HTML, written)
+    except OSError as error:
+        raise OutputUnusable(
+            f"{error.filename or target} cannot be written: {error.strerror}",
+            hint="name a file in a directory of yours with --html",
+        ) from None
     return report

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+HEADS = {"improved": "IMPROVED", "no_improvement": "NO IMPROVEMENT", "unfinished": "UNFINISHED"}
+
 
 def verdict_lines(report: Mapping[str, Any], directory: Path | None) -> list[str]:
     """The verdict block.
@@ -14,8 +16,7 @@ def verdict_lines(report: Mapping[str, Any], directory: Path | None) -> list[str
         report: RUN/report.json.
         directory: the run directory, when it is on this machine.
     """
-    improved = report["outcome"] == "improved"
-    lines = ["", "IMPROVED" if improved else "NO IMPROVEMENT", f"  {report['reason']}"]
+    lines = ["", HEADS[report["outcome"]], f"  {report['reason']}"]
     gate = report.get("gate")
     if gate:
         lines += ["", f"  held-out gate, {gate['n']} prompts", *_pair(gate)]
@@ -44,7 +45,7 @@ def _places(report: Mapping[str, Any], directory: Path) -> list[str]:
     lines = []
     if report.get("checkpoint"):
         lines.append(f"  checkpoint    {directory / report['checkpoint']}")
-    return [*lines, f"  report        {directory / 'report.json'}"]
+    return [*lines, f"  report        {directory / 'report.html'}"]
 
 
 def percent(value: float) -> str:
