@@ -46,31 +46,36 @@ def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 KINDS = [
-    *(pytest.param(name, 25, id=name) for name in NULL if "two rounds" not in name),
-    *(pytest.param(name, 1, id=f"{name}, every population its own", marks=pytest.mark.slow) for name in NULL),
+    pytest.param("one operator, one scale", 1000, 25),
+    pytest.param("twelve steps", 1000, 25),
+    pytest.param("seven operators, five proposals", 1000, 50),
+    pytest.param("three operators by three scales, three rounds", 500, 50),
+    *(pytest.param(name, 1000, 1, marks=pytest.mark.slow) for name in NULL),
 ]
-"""Searches per scored population, each with its own select and gate prompts."""
+"""Searches, and how many of them share a scored population, each with its own select and gate prompts."""
 
 
-@pytest.mark.parametrize(("name", "splits"), KINDS)
-def test_a_search_that_found_nothing_is_accepted_at_most_at_rate_alpha(name: str, splits: int) -> None:
+@pytest.mark.parametrize(("name", "searches", "splits"), KINDS)
+def test_a_search_that_found_nothing_is_accepted_at_most_at_rate_alpha(
+    name: str, searches: int, splits: int
+) -> None:
     search = replace(NULL[name], splits=splits, seen=[])
-    found = rate(search)
-    looks = len(search.seen) / SEARCHES
-    print(f"{name}: strict accepts {found:.3f} of {SEARCHES} searches without any effect, {looks:.2f} looks")
+    found = rate(search, searches)
+    looks = len(search.seen) / searches
+    print(f"{name}: strict accepts {found:.3f} of {searches} searches without any effect, {looks:.2f} looks")
     bound = NULL[name].alpha / 2  # tests are two-sided and accept on one side
-    assert found <= bound + 3 * np.sqrt(bound * (1 - bound) / SEARCHES)
+    assert found <= bound + 3 * np.sqrt(bound * (1 - bound) / searches)
 
 
 def test_the_papers_rule_accepts_many_searches_that_found_nothing() -> None:
     for name in ("twelve steps", "seven operators, five proposals"):
         lax = replace(NULL[name], policy="paper", splits=25, seen=[])
-        found = rate(lax)
+        found = rate(lax, 500)
         print(f"{name}: paper accepts {found:.3f}, strict at most {lax.alpha}")
         assert found > lax.alpha
 
 
-@pytest.mark.parametrize(("strength", "gate"), [(1.0, GATE), (1.5, GATE), (1.5, 500)])
+@pytest.mark.parametrize(("strength", "gate"), [(1.0, GATE), (1.5, 300)])
 def test_a_planted_effect_is_found_as_often_as_announced(strength: float, gate: int) -> None:
     """Announced: for the true discordance and gain of what the search brings to the gate."""
     search = Search(["es", "corp"], SMALL, strength=strength, gate=gate, splits=5)
@@ -82,7 +87,7 @@ def test_a_planted_effect_is_found_as_often_as_announced(strength: float, gate: 
 
 
 def test_power_announced_for_five_proposals_is_that_of_a_real_one_among_four_that_are_none() -> None:
-    n, fix, regression, draws = 300, 0.14, 0.04, 1500
+    n, fix, regression, draws = 300, 0.12, 0.04, 800
     announced = acceptance(n, fix + regression, fix - regression, level=0.05 / 5)
     rng = np.random.default_rng(0)
     base = np.zeros(n)
@@ -93,10 +98,10 @@ def test_power_announced_for_five_proposals_is_that_of_a_real_one_among_four_tha
     found = 0
     for _ in range(draws):
         real = np.abs(base - (rng.random(n) < flips))
-        none = np.abs(base - (rng.random((4, n)) < 0.18))
+        none = np.abs(base - (rng.random((4, n)) < 0.16))
         found += judge([(base, answer) for answer in (*none, real)])[4].accepted
     print(f"five proposals: announced {announced:.3f}, accepted {found / draws:.3f}")
-    assert 0.3 < announced < 0.95
+    assert 0.3 < announced < 0.9
     assert found / draws == pytest.approx(announced, abs=0.05)
 
 
@@ -108,13 +113,13 @@ def test_graded_rewards_without_any_gain_are_accepted_at_most_at_rate_alpha(
     monkeypatch.setattr(graded, "RESAMPLES", 999)
     rng = np.random.default_rng(0)
     found = 0
-    for seed in range(SEARCHES):
+    for seed in range(500):
         shared = rng.normal(size=60)
         base, *answers = np.round(4 * ndtr(shared + 0.6 * rng.normal(size=(4, 60)) - 1)) / 4
         decisions = judge([(base, answer) for answer in answers], metric="value", seed=seed)
         found += any(decision.accepted for decision in decisions)
-    print(f"graded: strict accepts {found / SEARCHES:.3f}")
-    assert found / SEARCHES <= 0.025 + 3 * np.sqrt(0.025 * 0.975 / SEARCHES)
+    print(f"graded: strict accepts {found / 500:.3f}")
+    assert found / 500 <= 0.025 + 3 * np.sqrt(0.025 * 0.975 / 500)
 
 
 @lru_cache(None)
