@@ -1,0 +1,1 @@
+"""Other people's programs, each in an environment of its own, as judges of our numbers."""
