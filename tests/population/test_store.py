@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
@@ -20,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from population.block import Block
 from population.direction import Component, Direction, Law
+from population.displacement import Displacement
 from population.errors import DiskFull, StoreMismatch
 from population.store import ScoreStore
 
@@ -191,8 +193,24 @@ def test_a_store_of_another_layout_is_refused(tmp_path):
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 9")
     connection.close()
-    with pytest.raises(StoreMismatch, match="has layout 9, this version of CoRP reads 1"):
+    with pytest.raises(StoreMismatch, match="has layout 9, this version of CoRP reads 2"):
         ScoreStore.open(path, IDENTITY)
+
+
+def test_displacements_are_kept_once_and_are_no_scores(tmp_path):
+    path = tmp_path / "s"
+    near, far = Displacement(0.01, 0.2), Displacement(math.inf, math.inf)
+    with ScoreStore.open(path, IDENTITY) as store:
+        empty = store.digest()
+        store.put_displacement("a", 16, near)
+        store.put_displacement("a", 64, far)
+        store.put_displacement("a", 16, far)
+    with ScoreStore.open(path, IDENTITY) as store:
+        assert store.displacement("a", 16) == near
+        assert store.displacement("a", 64) == far
+        assert store.displacement("b", 16) is None
+        assert store.displacement("a", 32) is None
+        assert store.digest() == empty
 
 
 def test_a_missing_directory_is_named(tmp_path):
