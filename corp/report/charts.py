@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from corp.report.plot import DASHES, SHAPES, WIDTH, Drawing, Scale, spanning, ticks
-from corp.report.wording import count, percent, points, significant, tenth
+from corp.report.wording import THIN, count, percent, plain, points, signed, significant, tenth
 
 Json = dict[str, Any]
 
@@ -33,8 +33,7 @@ def effects(report: Json) -> Drawing | None:
         figure.line(across(row["low"]), y, across(row["high"]), y, row["kind"])
         data = [(key, row[key]) for key in ("gain", "low", "high")]
         figure.mark(row["shape"], across(row["gain"]), y, f"{row['kind']} solid", size=5, data=data)
-    marks = [(value, points(value) if value else "0") for value in ticks(across)]
-    figure.bottom_axis(across, bottom, "difference to the base, percentage points", marks)
+    figure.bottom_axis(across, bottom, "difference to the base, percentage points", _differences(across))
     return figure
 
 
@@ -137,8 +136,7 @@ def histogram(report: Json) -> Drawing | None:
     figure.path(steps, "luck", "5 3")
     _reference(figure, across, luck["base"], 34, 272, "base", "zero")
     _reference(figure, across, luck["expected_best"], 48, 272, "best by luck", "luck")
-    marks = [(value, percent(value)) for value in ticks(across)]
-    figure.bottom_axis(across, 272, f"reward on support, n = {luck['prompts']}", marks)
+    figure.bottom_axis(across, 272, f"reward on support, n = {luck['prompts']}", _percents(across))
     return figure
 
 
@@ -220,7 +218,7 @@ def line_search(report: Json) -> Drawing | None:
         x, y = LEFT + (number % 4) * 162, 360 + 20 * (number // 4)
         figure.mark(SHAPES[number % len(SHAPES)], x + 8, y, f"series-{number % 6} open", size=5)
         figure.text(x + 20, y + 4, row["operator"], "name", "start")
-    marks = [(value, significant(value)) for value in _decades(across)]
+    marks = [(value, plain(value)) for value in _decades(across)]
     figure.bottom_axis(across, 304, "length of the step, RMS change per weight (log scale)", marks)
     return figure
 
@@ -289,7 +287,17 @@ def _support(report: Json) -> Json:
 
 
 def _percents(scale: Scale, most: int = 6) -> list[tuple[float, str]]:
-    return [(value, percent(value)) for value in ticks(scale, most)]
+    """Ticks as shares, without decimals where they are whole percents."""
+    values = ticks(scale, most)
+    whole = all(abs(100 * value - round(100 * value)) < 1e-6 for value in values)
+    return [(value, f"{100 * value:.0f}{THIN}%" if whole else percent(value)) for value in values]
+
+
+def _differences(scale: Scale) -> list[tuple[float, str]]:
+    """Ticks as percentage points, without decimals where they are whole."""
+    values = ticks(scale)
+    whole = all(abs(100 * value - round(100 * value)) < 1e-6 for value in values)
+    return [(value, signed(100 * value, 0 if whole else 1)) for value in values]
 
 
 def _reference(

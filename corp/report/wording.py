@@ -39,14 +39,20 @@ def tenth(value: float) -> str:
 
 
 def significant(value: float) -> str:
-    """Three significant digits, small and large numbers as powers of ten: 0.0135, 4.1 · 10⁻⁵."""
+    """Three significant digits, small and large numbers as powers of ten: 0.0130, 4.10 · 10⁻⁵."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     exponent = math.floor(math.log10(abs(value)))
     if -4 <= exponent < 6:
-        return f"{value:.3g}".replace("-", MINUS) if exponent < 3 else f"{value:,.0f}".replace("-", MINUS)
+        text = f"{value:#.3g}".rstrip(".") if exponent < 3 else f"{value:,.0f}"
+        return text.replace("-", MINUS)
     mantissa = f"{value / 10.0**exponent:.2f}".replace("-", MINUS)
     return f"{mantissa} · 10{_superscript(exponent)}"
+
+
+def plain(value: float) -> str:
+    """A number that somebody chose, as it was written: 0.05."""
+    return f"{value:g}".replace("-", MINUS)
 
 
 def probability(value: float) -> str:
@@ -71,6 +77,7 @@ STYLES: dict[str, Callable[[float], str]] = {
     "decimal": decimal,
     "tenth": tenth,
     "significant": significant,
+    "plain": plain,
     "probability": probability,
     "count": count,
     "confidence": confidence,
