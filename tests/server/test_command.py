@@ -157,6 +157,15 @@ def test_a_job_for_a_server_carries_its_rows_and_scores_the_same(spec: Path) -> 
     assert there.splits == here.splits
 
 
+def test_a_guards_rows_are_sent_along(spec: Path) -> None:
+    job = yaml.safe_load(spec.read_text())
+    spec.write_text(yaml.safe_dump({**job, "gate": {"guards": [{"task": "tasks/task.yaml"}]}}))
+    sent = portable(*read_job(spec, []))
+    (guard,) = sent["gate"]["guards"]
+    assert "rows.jsonl" not in json.dumps(guard)
+    assert len(guard["task"]["data"]["gate"]["rows"]) == 30
+
+
 def test_a_relative_model_directory_becomes_absolute(
     spec: Path, tiny_llama: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

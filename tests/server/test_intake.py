@@ -37,6 +37,13 @@ def test_a_relative_path_is_found_in_every_split(split: str) -> None:
     assert caught.value.pointer == f"/task/data/{split}/path"
 
 
+def test_a_relative_path_is_found_in_a_guard() -> None:
+    task = {**scripted_job(Path("/model"))["task"], "data": {"path": "../rows.jsonl"}}
+    with pytest.raises(PathRelative) as caught:
+        read_spec(body(gate={"guards": [{"task": task}]}), "application/json")
+    assert caught.value.pointer == "/gate/guards/0/task/data/path"
+
+
 def test_hub_ids_and_absolute_paths_pass() -> None:
     for model in ("organization/model", "model", "/models/here"):
         assert read_spec(body(model=model), "application/json").model == model

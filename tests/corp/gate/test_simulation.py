@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from corp.gate import graded
+from corp.gate import resampling
 from corp.gate.family import judge
 from corp.gate.paired import tango
 from corp.gate.power import acceptance
@@ -109,8 +109,8 @@ def test_graded_rewards_without_any_gain_are_accepted_at_most_at_rate_alpha(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Skewed rewards, three proposals that share the base's luck, far fewer resamples than in a run."""
-    monkeypatch.setattr(graded, "PATTERNS", 999)
-    monkeypatch.setattr(graded, "RESAMPLES", 999)
+    monkeypatch.setattr(resampling, "PATTERNS", 999)
+    monkeypatch.setattr(resampling, "RESAMPLES", 999)
     rng = np.random.default_rng(0)
     found = 0
     for seed in range(500):
