@@ -6,60 +6,51 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from corp.errors import NoSignal, OperatorInvalid
+from corp.errors import NoSignal
 from corp.operators.proposal import Proposal, unit
 from corp.operators.scores import PopulationScores, Vector
 from corp.operators.settings import OperatorSettings
-
-# Below three members a centred rank says no more than which of two was better.
-MIN_LEVEL = 3
+from corp.operators.slopes import along_units, level_weight, slopes
 
 
 @dataclass(frozen=True, slots=True)
 class Es:
     """Reads radii.
 
-    Within each sigma, rewards become centred ranks (Wierstra et al., JMLR 2014; Salimans et al. 2017); each
-    level is weighted by its reliability, so that a level without signal adds no noise.
+    The step of Salimans et al. (arXiv 1703.03864) and Wierstra et al. (JMLR 2014), with the sigmas of one
+    population combined as their reliabilities say: Σ slope_i · a_i / sigma_i is the expected gradient.
     """
 
     name: str = "es"
-    summary: str = "signed mean of the whole population, ranks within each sigma, levels by reliability"
+    summary: str = (
+        "signed mean of the whole population: the expected gradient, levels weighted by reliability"
+    )
 
     def propose(self, scores: PopulationScores, settings: OperatorSettings) -> list[Proposal]:
         scores.require_signal()
-        if all(len(members) < MIN_LEVEL for members in scores.levels.values()):
-            raise OperatorInvalid(
-                f"no sigma has {MIN_LEVEL} candidates to compare", hint="use fewer sigmas, or more candidates"
-            )
-        weights = signed_weights(scores)
-        if not weights.any():
-            raise NoSignal(
-                "the rewards of no sigma are reliable: split in halves, they do not agree with themselves",
-                hint="use more prompts in support, or larger sigmas",
-            )
-        levels = [
-            {"sigma": sigma, "members": len(members), "reliability": scores.level_reliability[sigma]}
-            for sigma, members in scores.levels.items()
-        ]
-        amplitudes = np.asarray(scores.coefficients.T @ weights, np.float64)
-        return [
-            Proposal(self.name, unit(amplitudes, scores), scores.radius, settings.radii, {"levels": levels})
-        ]
+        expected = slopes(scores)
+        require_slope(scores, expected)
+        direction = unit(along_units(scores, expected), scores)
+        return [Proposal(self.name, direction, scores.radius, settings.radii, {"levels": levels(scores)})]
 
 
-def signed_weights(scores: PopulationScores) -> Vector:
-    """Weight of each member's perturbation, shape (N,)."""
-    weights = np.zeros(len(scores.keys))
-    for sigma, members in scores.levels.items():
-        if len(members) >= MIN_LEVEL:
-            weights[members] = scores.level_reliability[sigma] * centred_ranks(scores.rewards[members])
-    return weights
+def require_slope(scores: PopulationScores, expected: Vector) -> None:
+    """Raise NoSignal where no level's rewards differ by more than chance."""
+    if not np.any(expected):
+        raise NoSignal(
+            f"at no sigma do the rewards on {scores.values.shape[1]} prompts differ by more than chance",
+            hint="use more prompts in support, more candidates per sigma, or larger sigmas",
+        )
 
 
-def centred_ranks(rewards: Vector) -> Vector:
-    """Ranks from -1/2 to 1/2, equal rewards with their mean rank, shape (n,)."""
-    _, rank, counts = np.unique(rewards, return_inverse=True, return_counts=True)
-    middles = np.cumsum(counts) - (counts + 1) / 2
-    ranks: Vector = middles[rank] / (len(rewards) - 1) - 0.5
-    return ranks
+def levels(scores: PopulationScores) -> list[dict[str, float]]:
+    """What each sigma contributes, JSON-like."""
+    return [
+        {
+            "sigma": sigma,
+            "members": len(members),
+            "reliability": scores.level_reliability[sigma],
+            "weight": level_weight(scores, sigma),
+        }
+        for sigma, members in scores.levels.items()
+    ]

@@ -37,12 +37,13 @@ class Elites:
     skipped: tuple[Mapping[str, float], ...]
 
     @classmethod
-    def of(cls, scores: PopulationScores, settings: OperatorSettings) -> Elites:
-        """
+    def of(cls, scores: PopulationScores, settings: OperatorSettings, merit: Vector | None = None) -> Elites:
+        """The best by `merit`, shape (N,); by reward where there is none.
+
         Raises:
             OperatorInvalid: every quantile leaves fewer than `min_elites`.
         """
-        found = [(q, elites(scores.rewards, q)) for q in settings.q]
+        found = [(q, elites(scores.rewards if merit is None else merit, q)) for q in settings.q]
         enough = tuple((q, members) for q, members in found if len(members) >= settings.min_elites)
         skipped = tuple(
             {"q": q, "elites": len(members)} for q, members in found if len(members) < settings.min_elites

@@ -6,6 +6,8 @@ with the papers' inverse temperatures of up to 50 takes such differences at thei
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -28,30 +30,66 @@ def reliability(values: Vector) -> float:
     Args:
         values: reward per prompt, NaN where there is none, shape (N, M).
     """
-    valid = ~np.isnan(values)
-    counts = valid.sum(axis=1)
-    freedom = int(counts.sum()) - values.shape[0] - int(valid.any(axis=0).sum()) + 1
-    if values.shape[0] < 2 or values.shape[1] < 2 or freedom < 1:
-        return 0.0
-    rest = np.where(valid, values - np.nanmean(values, axis=0), 0.0)
-    means = rest.sum(axis=1) / counts
-    spread = float(np.var(means, ddof=1))
-    if spread <= _NOTHING * float(np.nanmax(np.abs(values))) ** 2:
-        return 0.0
-    rest -= np.where(valid, means[:, None], 0.0)
-    error = float(np.vdot(rest, rest)) / freedom * float(np.mean(1 / counts))
-    return float(np.clip(1 - error / spread, 0.0, 1.0))
+    return _Analysis.of(values).alpha
+
+
+def significance(values: Vector) -> float:
+    """Probability that members who do not differ show such a reliability or a higher one.
+
+    F test of the same analysis of variance (Feldt, Psychometrika 1965); 1 where nothing can be told.
+    """
+    from scipy.special import fdtrc
+
+    found = _Analysis.of(values)
+    if not found.alpha:
+        return 1.0
+    ratio = found.spread / found.error if found.error else np.inf
+    return float(fdtrc(len(values) - 1, found.freedom, ratio))
+
+
+@dataclass(frozen=True, slots=True)
+class _Analysis:
+    """Variance of the members' means, and the share of it that the prompts' scatter explains.
+
+    Attributes:
+        spread: variance of the means.
+        error: expected variance of the means of members that do not differ.
+        freedom: degrees of freedom of `error`, 0 where nothing can be told.
+    """
+
+    spread: float
+    error: float
+    freedom: int
+
+    @property
+    def alpha(self) -> float:
+        return max(1 - self.error / self.spread, 0.0) if self.freedom else 0.0
+
+    @classmethod
+    def of(cls, values: Vector) -> _Analysis:
+        valid = ~np.isnan(values)
+        counts, judged = valid.sum(axis=1), valid.sum(axis=0)
+        freedom = int(counts.sum()) - len(counts) - int(np.count_nonzero(judged)) + 1
+        if len(counts) < 2 or np.count_nonzero(judged) < 2 or freedom < 1 or not counts.all():
+            return cls(0.0, 0.0, 0)
+        rest = np.where(valid, values, 0.0)
+        rest -= np.where(valid, rest.sum(axis=0) / np.maximum(judged, 1), 0.0)
+        means = rest.sum(axis=1) / counts
+        spread = float(np.var(means, ddof=1))
+        if spread <= _NOTHING * float(np.nanmax(np.abs(values))) ** 2:
+            return cls(0.0, 0.0, 0)
+        rest -= np.where(valid, means[:, None], 0.0)
+        return cls(spread, float(np.vdot(rest, rest)) / freedom * float(np.mean(1 / counts)), freedom)
 
 
 def shrunken(rewards: Vector, reliability: float) -> Vector:
-    """The best guess at the members' true rewards: r_bar + reliability · (r - r_bar) (Kelley 1927).
+    """The best linear guess at the members' true rewards: r_bar + reliability · (r - r_bar) (Kelley 1927).
 
     Args:
         rewards: shape (N,).
         reliability: in [0, 1]; 0 makes all members equal.
     """
-    mean = rewards.mean()
-    pulled: Vector = mean + reliability * (rewards - mean)
+    pulled: Vector = (1 - reliability) * rewards.mean() + reliability * rewards
     return pulled
 
 

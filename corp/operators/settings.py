@@ -25,7 +25,7 @@ class OperatorSettings(BaseModel):
         description="the papers' operators: step lengths in units of the mean's norm",
     )
     radii: tuple[Positive, ...] = Field(
-        default=(0.25, 0.5, 0.75, 1, 1.5, 2, 3),
+        default=(0.125, 0.25, 0.375, 0.5, 0.75, 1, 1.5, 2),
         min_length=1,
         description="the other operators: step lengths in units of the population's RMS sigma",
     )
@@ -38,7 +38,7 @@ class OperatorSettings(BaseModel):
     rank: int = Field(default=8, ge=1, le=256, description="top_r: leading dimensions of the cloud")
     density: float = Field(default=0.2, gt=0, le=1, description="ties, dare: share of each tensor kept")
     regress_weight: float = Field(
-        default=2.0, ge=0, le=100, description="response: cost of a regression in units of a fix"
+        default=1.0, ge=0, le=100, description="response: cost of a regression in units of a fix"
     )
     evaluations: int = Field(default=24, ge=1, le=10_000, description="greedy: evaluations on select")
     seed: int = Field(default=0, ge=0, lt=2**63, description="random_mean: of its draw")
