@@ -13,7 +13,6 @@ import numpy.typing as npt
 from corp.operators import PopulationScores
 from corp.phases.consolidate import consolidate
 from corp.phases.population import population_scores
-from corp.phases.recenter import recenter_phase
 from corp.phases.run import Run
 from corp.phases.search import search_phase
 from corp.preflight import assemble, claim, open_run
@@ -99,13 +98,15 @@ def shared(run: Run, scores: PopulationScores, arm: Arm) -> Outcome:
 
 def alone(spec: JobSpec, folder: Path, target: Path, arm: Arm, emit: Emit) -> Outcome:
     """An arm whose later candidates depend on its earlier choices."""
+    from corp.phases.recenter import recenter_phase
+
     run = opened(with_arm(spec, arm), folder, target / arm.name, emit)
     try:
         run.phase("search", lambda: search_phase(run))
         first = run.phase("consolidate", lambda: consolidate(run, population_scores(run), "consolidate"))
         result = run.phase("recenter", lambda: recenter_phase(run))
         found = result if result.get("chosen") else first
-        support = len(run.prepared.population) + result.get("candidates", 0)
+        support = len(run.sampled) + result.get("candidates", 0)
         return outcome(run, arm, found, support, first["evaluations"] + result.get("evaluations", 0))
     finally:
         run.close()
