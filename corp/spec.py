@@ -60,7 +60,7 @@ class CalibrateSpec(Section):
     """Noise scales by measurement, where population.sigmas is auto."""
 
     target: float = Field(
-        default=0.07, gt=0, le=10, description="median symmetric KL to reach, nats per answer token"
+        default=0.05, gt=0, le=10, description="median symmetric KL to reach, nats per answer token"
     )
     prompts: int = Field(default=64, ge=1, le=4096, description="support prompts that it is measured on")
     probes: int = Field(
