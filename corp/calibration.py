@@ -78,7 +78,7 @@ def outliers(kls: Sequence[float], sigmas: Sequence[float], factor: float) -> li
     Never more than half of a level, unless its numbers are not finite: those always are outliers.
     """
     medians = {
-        sigma: median([kl for kl, s in zip(kls, sigmas, strict=True) if s == sigma]) for sigma in sigmas
+        sigma: median([kl for kl, s in zip(kls, sigmas, strict=True) if s == sigma]) for sigma in set(sigmas)
     }
     return [
         index
