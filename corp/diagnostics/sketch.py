@@ -52,7 +52,7 @@ def _runs(tensors: Sequence[TensorInfo], coordinates: int, rng: np.random.Genera
     """Distinct runs (tensor, start, stop) that hold about `coordinates` weights, in the tensors' order."""
     counts = np.array([-(-tensor.size // RUN) for tensor in tensors])
     ends = np.cumsum(counts)
-    wanted = max(1, coordinates // RUN)
+    wanted = max(1, -(-coordinates // RUN))
     # Two draws are hardly ever the same run in a model of any size; in a tiny one, take what there is.
     few = ends[-1] <= 2 * wanted
     drawn = rng.permutation(ends[-1])[:wanted] if few else np.unique(rng.integers(ends[-1], size=wanted))
