@@ -87,7 +87,7 @@ def test_tasks_that_cannot_be_scored(
         ("population", {"sigmas": [float("nan")]}, SpecInvalid),
         ("population", {"size": 2, "sigmas": [0.1, 0.2, 0.3]}, PopulationInvalid),
         ("population", {"scope": ["no.such.tensor"]}, DirectionInvalid),
-        ("consolidate", {"operators": ["ties"]}, OperatorInvalid),
+        ("consolidate", {"operators": ["alchemy"]}, OperatorInvalid),
         ("consolidate", {"q": [1.0]}, SpecInvalid),
         ("engine", {"device": "tpu"}, SpecInvalid),
         ("populations", {"size": 4}, SpecInvalid),
