@@ -12,6 +12,10 @@ from corp.operators.scores import PopulationScores, Vector
 from corp.operators.settings import OperatorSettings
 from corp.operators.slopes import along_units, level_weight, slopes
 
+# The opposite of a bad member was never scored, and moving that far costs something in either direction. On
+# pocket models a half keeps 97 % of the slope of full weight, and gains more at the best step.
+AGAINST = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Es:
@@ -19,6 +23,7 @@ class Es:
 
     The step of Salimans et al. (arXiv 1703.03864) and Wierstra et al. (JMLR 2014), with the sigmas of one
     population combined as their reliabilities say: Σ slope_i · a_i / sigma_i is the expected gradient.
+    Members of negative slope count half.
     """
 
     name: str = "es"
@@ -30,7 +35,8 @@ class Es:
         scores.require_signal()
         expected = slopes(scores)
         require_slope(scores, expected)
-        direction = unit(along_units(scores, expected), scores)
+        weights = np.where(expected > 0, expected, AGAINST * expected)
+        direction = unit(along_units(scores, weights), scores)
         return [Proposal(self.name, direction, scores.radius, settings.radii, {"levels": levels(scores)})]
 
 

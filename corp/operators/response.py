@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from corp.operators.cloud import Cloud
 from corp.operators.es import require_slope
@@ -60,14 +59,14 @@ def response_weights(
     that a c-th of the weight brings already counts little more. prior = softmax(beta · shrunken reward),
     c = `min_ess`, rho is the reliability of the scores. Concave, so that the answer is unique.
     """
-    fixes = scores.fixes[elite].astype(np.float32)
+    fixes = scores.fixes[elite].astype(np.float64)
     cost = settings.regress_weight * scores.regressions[elite].mean(axis=1)
     prior = beta * scores.shrunken[elite]
     pull = beta * scores.reliability
     logits, rate, best = _normal(prior), 1.0, -np.inf
     trial = logits
     for _ in range(ITERATIONS):
-        covered = settings.min_ess * (np.exp(trial).astype(np.float32) @ fixes)
+        covered = settings.min_ess * (np.exp(trial) @ fixes)
         value = _objective(trial, covered, prior - pull * cost, pull / settings.min_ess)
         if value >= best:
             logits, best, rate = trial, value, min(1.0, 2 * rate)
@@ -78,7 +77,7 @@ def response_weights(
     return softmax_with_floor(logits, settings.min_ess)
 
 
-def _objective(logits: Vector, covered: npt.NDArray[np.float32], linear: Vector, pull: float) -> float:
+def _objective(logits: Vector, covered: Vector, linear: Vector, pull: float) -> float:
     """Of normalised logits: coverage, the linear part and the entropy."""
     return pull * float(-np.expm1(-covered).mean()) + float(np.exp(logits) @ (linear - logits))
 

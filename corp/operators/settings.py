@@ -36,9 +36,11 @@ class OperatorSettings(BaseModel):
         default=8, ge=1, le=100_000, description="a quantile that leaves fewer elites is skipped"
     )
     rank: int = Field(default=8, ge=1, le=256, description="top_r: leading dimensions of the cloud")
-    density: float = Field(default=0.2, gt=0, le=1, description="ties, dare: share of each tensor kept")
+    density: float = Field(
+        default=0.2, ge=1 / 65536, le=1, description="ties, dare: share of each tensor kept"
+    )
     regress_weight: float = Field(
         default=1.0, ge=0, le=100, description="response: cost of a regression in units of a fix"
     )
-    evaluations: int = Field(default=24, ge=1, le=10_000, description="greedy: evaluations on select")
+    evaluations: int = Field(default=24, ge=2, le=10_000, description="greedy: evaluations on select")
     seed: int = Field(default=0, ge=0, lt=2**63, description="random_mean: of its draw")

@@ -66,14 +66,18 @@ def expected_slopes(scores):
     return found
 
 
+def halved(weights):
+    return np.array([w if w > 0 else w / 2 for w in weights])
+
+
 @pytest.mark.parametrize("seed", range(6))
-def test_the_direction_is_the_sum_of_slopes_times_unit_noise(seed):
+def test_the_direction_is_the_sum_of_slopes_times_unit_noise_the_bad_at_half(seed):
     scores = population(verdicts(90, 120, seed, spread=0.25))
     weights = expected_slopes(scores)
     np.testing.assert_allclose(slopes(scores), weights, rtol=1e-8, atol=1e-12)
     if not weights.any():
         pytest.skip("chance made no level significant")
-    mean = weights @ (explicit(scores) / scores.sigmas[:, None])
+    mean = halved(weights) @ (explicit(scores) / scores.sigmas[:, None])
     (proposal,) = OPERATOR.propose(scores, SETTINGS)
     np.testing.assert_allclose(vector(proposal.direction, scores), mean / np.linalg.norm(mean), atol=1e-9)
     assert proposal.norm == pytest.approx(np.sqrt(np.mean(scores.sigmas**2)))
@@ -98,7 +102,7 @@ def test_it_points_along_a_planted_gradient_more_than_the_elites_mean_does():
     assert all(one > other for one, other in zip(ours, theirs, strict=True))
     # N noises in D dimensions hold the gradient's part sqrt(N / (N + D)) at most.
     limit = np.sqrt(120 / (120 + 400))
-    assert 0.75 * limit < np.mean(ours) < limit
+    assert 0.7 * limit < np.mean(ours) < limit
     assert np.mean(ours) > 1.2 * np.mean(theirs)
 
 
@@ -181,7 +185,7 @@ def test_levels_of_one_member_each_are_no_signal():
 def test_members_with_shared_seeds_add_up_along_them():
     scores = around_a_cloud(40, m=100, seed=2)
     weights = expected_slopes(scores)
-    mean = weights @ explicit(scores)
+    mean = halved(weights) @ explicit(scores)
     (proposal,) = OPERATOR.propose(scores, SETTINGS)
     np.testing.assert_allclose(vector(proposal.direction, scores), mean / np.linalg.norm(mean), atol=1e-9)
 
@@ -195,7 +199,7 @@ def test_order_units_and_scale_do_not_matter(seed, random):
     (one,) = OPERATOR.propose(scores, SETTINGS)
     (other,) = OPERATOR.propose(permuted(scores, order), SETTINGS)
     assert other.direction.coefficients() == pytest.approx(one.direction.coefficients(), abs=1e-9)
-        doubled = PopulationScores(
+    doubled = PopulationScores(
         scores.keys,
         tuple(member * 2.0 for member in scores.perturbations),
         scores.sigmas * 2,
