@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from corp.report.plot import DASHES, SHAPES, WIDTH, Drawing, Scale, spanning, ticks
-from corp.report.wording import THIN, count, percent, plain, points, signed, significant, tenth
+from corp.report.wording import THIN, count, percent, plain, points, signed, tenth
 
 Json = dict[str, Any]
 
@@ -78,15 +78,14 @@ def population(report: Json) -> Drawing | None:
         "Reward of every candidate by sigma",
         f"{count(len(shown))} of {count(found['candidates'])} candidates, each the mean over {found['n']}"
         f" support prompts. The base has {percent(base)}. The best candidate has {percent(best['reward'])} at"
-        f" sigma {significant(best['sigma'])}. {count(len(used))} candidates shown are part of the result. "
-        + " ".join(f"Mean at sigma {significant(s)}: {percent(m)}." for s, m in sorted(means.items())),
+        f" sigma {plain(best['sigma'])}. {count(len(used))} candidates shown are part of the result. "
+        + " ".join(f"Mean at sigma {plain(s)}: {percent(m)}." for s, m in sorted(means.items())),
         360,
     )
     up = spanning([base, *(point["reward"] for point in shown)], 304, 34)
     across = spanning(levels, LEFT, RIGHT, log=True)
     figure.left_axis(up, LEFT, f"reward on support, n = {found['n']}", _percents(up))
     figure.line(LEFT, up(base), RIGHT, up(base), "zero")
-    figure.text(RIGHT, up(base) - 6, f"base {percent(base)}", "note", "end")
     room = min(60.0, (across.end - across.start) / (2.5 * len(levels)))
     for number, point in enumerate(shown):
         x = across(point["sigma"]) + room * (_spread(number) - 0.5)
@@ -99,7 +98,8 @@ def population(report: Json) -> Drawing | None:
             size=3.4 if taken else 3,
             data=[(key, point[key]) for key in ("sigma", "reward", "weight")],
         )
-    marks = [(level, significant(level)) for level in levels[:: max(1, len(levels) // 8)]]
+    figure.text(RIGHT, up(base) - 6, f"base {percent(base)}", "note", "end")
+    marks = [(level, plain(level)) for level in levels[:: max(1, len(levels) // 8)]]
     figure.bottom_axis(across, 304, "sigma, RMS change per weight (log scale)", marks)
     return figure
 
@@ -212,12 +212,12 @@ def line_search(report: Json) -> Drawing | None:
     across = spanning([point["length"] for point in shown], LEFT, RIGHT, log=True)
     figure.left_axis(up, LEFT, f"reward on select, n = {select['n']}", _percents(up))
     figure.line(LEFT, up(base), RIGHT, up(base), "zero")
-    figure.text(RIGHT, up(base) - 6, f"base {percent(base)}", "note", "end")
     for number, row in enumerate(found["operators"]):
         _operator_points(figure, number, row, shown, across, up)
         x, y = LEFT + (number % 4) * 162, 360 + 20 * (number // 4)
         figure.mark(SHAPES[number % len(SHAPES)], x + 8, y, f"series-{number % 6} open", size=5)
         figure.text(x + 20, y + 4, row["operator"], "name", "start")
+    figure.text(RIGHT, up(base) - 6, f"base {percent(base)}", "note", "end")
     marks = [(value, plain(value)) for value in _decades(across)]
     figure.bottom_axis(across, 304, "length of the step, RMS change per weight (log scale)", marks)
     return figure
@@ -306,8 +306,8 @@ def _reference(
     """A vertical line with its name, where it lies within the axis."""
     if across.low <= value <= across.high:
         figure.line(across(value), top - 8, across(value), bottom, kind, "" if kind == "zero" else "2 3")
-        end = across(value) > (across.start + across.end) / 2
-        figure.text(across(value) + (-5 if end else 5), top, name, "note", "end" if end else "start")
+        left = across(value) > 0.85 * across.end if kind == "luck" else across(value) > across.start + 60
+        figure.text(across(value) + (-5 if left else 5), top, name, "note", "end" if left else "start")
 
 
 def _rank_axis(figure: Drawing, size: int, y: float, label: str) -> None:
@@ -318,9 +318,12 @@ def _rank_axis(figure: Drawing, size: int, y: float, label: str) -> None:
 
 
 def _decades(scale: Scale) -> list[float]:
-    """1, 2 and 5 times powers of ten within a logarithmic scale."""
-    found = [factor * 10.0**power for power in range(-9, 5) for factor in (1, 2, 5)]
-    inside = [value for value in found if scale.low <= value <= scale.high]
+    """1, 2 and 5 times powers of ten within a logarithmic scale; every digit where that gives under three."""
+    for factors in ((1, 2, 5), range(1, 10)):
+        found = [factor * 10.0**power for power in range(-9, 5) for factor in factors]
+        inside = [value for value in found if scale.low <= value <= scale.high]
+        if len(inside) > 2:
+            break
     return inside or [scale.low, scale.high]
 
 
