@@ -86,6 +86,8 @@ def population(report: Json) -> Drawing | None:
     across = spanning(levels, LEFT, RIGHT, log=True)
     figure.left_axis(up, LEFT, f"reward on support, n = {found['n']}", _percents(up))
     figure.line(LEFT, up(base), RIGHT, up(base), "zero")
+    gap = (across(levels[0]) + across(levels[1])) / 2 if len(levels) > 1 else LEFT + 50
+    figure.text(gap, up(base) - 6, f"base {percent(base)}", "note")
     room = min(60.0, (across.end - across.start) / (2.5 * len(levels)))
     for number, point in enumerate(shown):
         x = across(point["sigma"]) + room * (_spread(number) - 0.5)
@@ -98,7 +100,6 @@ def population(report: Json) -> Drawing | None:
             size=3.4 if taken else 3,
             data=[(key, point[key]) for key in ("sigma", "reward", "weight")],
         )
-    figure.text(RIGHT, up(base) - 6, f"base {percent(base)}", "note", "end")
     marks = [(level, plain(level)) for level in levels[:: max(1, len(levels) // 8)]]
     figure.bottom_axis(across, 304, "sigma, RMS change per weight (log scale)", marks)
     return figure
@@ -212,12 +213,12 @@ def line_search(report: Json) -> Drawing | None:
     across = spanning([point["length"] for point in shown], LEFT, RIGHT, log=True)
     figure.left_axis(up, LEFT, f"reward on select, n = {select['n']}", _percents(up))
     figure.line(LEFT, up(base), RIGHT, up(base), "zero")
+    figure.text(RIGHT, up(base) - 6, f"base {percent(base)}", "note", "end")
     for number, row in enumerate(found["operators"]):
         _operator_points(figure, number, row, shown, across, up)
         x, y = LEFT + (number % 4) * 162, 360 + 20 * (number // 4)
         figure.mark(SHAPES[number % len(SHAPES)], x + 8, y, f"series-{number % 6} open", size=5)
         figure.text(x + 20, y + 4, row["operator"], "name", "start")
-    figure.text(RIGHT, up(base) - 6, f"base {percent(base)}", "note", "end")
     marks = [(value, plain(value)) for value in _decades(across)]
     figure.bottom_axis(across, 304, "length of the step, RMS change per weight (log scale)", marks)
     return figure
@@ -306,7 +307,7 @@ def _reference(
     """A vertical line with its name, where it lies within the axis."""
     if across.low <= value <= across.high:
         figure.line(across(value), top - 8, across(value), bottom, kind, "" if kind == "zero" else "2 3")
-        left = across(value) > 0.85 * across.end if kind == "luck" else across(value) > across.start + 60
+        left = across(value) > (across.end - 72 if kind == "luck" else across.start + 60)
         figure.text(across(value) + (-5 if left else 5), top, name, "note", "end" if left else "start")
 
 
