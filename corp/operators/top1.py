@@ -13,7 +13,7 @@ from corp.operators.settings import OperatorSettings
 
 @dataclass(frozen=True, slots=True)
 class Top1:
-    """The candidate with the highest reward, the first of equals, as it was scored: its only scale is 1."""
+    """Reads nothing. The highest reward, the first of equals, as it was scored: its only scale is 1."""
 
     name: str = "top1"
     summary: str = "the best single candidate, as it was scored"
