@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 PATIENCE = 600.0
 KILLS = 5
 MODES: dict[str, dict[str, Any]] = {
-    "rounds": {"mode": "rounds", "rounds": 3, "anchor": 0.1},
+    "rounds": {"mode": "rounds", "rounds": 3, "anchor": 0.1, "z": 0},
     "local": {"mode": "local", "rounds": 2, "population": 24},
 }
 
@@ -35,7 +35,7 @@ def job_of(pocket: Path, mode: str) -> dict[str, Any]:
     return {
         **job,
         "population": {"size": 60, "sigmas": [0.01, 0.02], "seed": 3},
-        "consolidate": {"operators": ["es"], "radii": [0.25, 0.5, 1]},
+        "consolidate": {"operators": ["reward_mean"], "q": [0.5], "beta": [10], "scales": [1, 2, 4]},
         "recenter": MODES[mode],
         "controls": {"enabled": False},
         "engine": {"batch_size": 50, "threads": 1},
