@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from server.cli.progress import ProgressPrinter, duration, progress_line
+from server.cli.progress import ProgressPrinter, duration, event_line, progress_line
 from server.cli.verdict import verdict_lines
 
 
@@ -61,3 +61,12 @@ def test_durations_read_well(seconds: float, text: str) -> None:
 def test_an_abstention_without_a_gate_is_told_with_its_reason() -> None:
     report = {"outcome": "no_improvement", "reason": "all rewards are equal", "gate": None, "test": None}
     assert verdict_lines(report, None) == ["", "NO IMPROVEMENT", "  all rewards are equal"]
+
+
+def test_a_round_of_recentering_is_told_with_its_reason() -> None:
+    moved = {"round": 2, "accepted": True, "reason": "gain on select +0.0200 +- 0.0100"}
+    assert (
+        event_line("recenter.round", moved) == "recenter    round 2 moved: gain on select +0.0200 +- 0.0100"
+    )
+    stayed = {"round": 3, "accepted": False, "reason": "no gain"}
+    assert event_line("recenter.round", stayed) == "recenter    round 3 stayed: no gain"
