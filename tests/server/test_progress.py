@@ -64,9 +64,7 @@ def test_an_abstention_without_a_gate_is_told_with_its_reason() -> None:
 
 
 def test_a_round_of_recentering_is_told_with_its_reason() -> None:
-    moved = {"round": 2, "accepted": True, "reason": "gain on select +0.0200 +- 0.0100"}
-    assert (
-        event_line("recenter.round", moved) == "recenter    round 2 moved: gain on select +0.0200 +- 0.0100"
-    )
+    moved = {"round": 2, "accepted": True, "reason": "gain on select +0.02 +- 0.01"}
+    assert event_line("recenter.round", moved) == "recenter    round 2 moved: gain on select +0.02 +- 0.01"
     stayed = {"round": 3, "accepted": False, "reason": "no gain"}
     assert event_line("recenter.round", stayed) == "recenter    round 3 stayed: no gain"
