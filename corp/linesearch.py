@@ -56,16 +56,19 @@ def ranked(points: Sequence[Point], rewards: Vector) -> list[int]:
     return sorted(range(len(points)), key=lambda i: (-rewards[i], points[i].candidate.sigma, i))
 
 
-def finalists(points: Sequence[Point], rewards: Vector, base: float, most: int) -> list[dict[str, Any]]:
+def finalists(
+    points: Sequence[Point], rewards: Vector, base: float, most: int, proposals: Sequence[Proposal]
+) -> list[dict[str, Any]]:
     """What is registered for the gate before it is touched, best first: points that beat the base.
 
     At most one point per direction, so that several finalists are several ideas and not one step tried
-    twice.
+    twice. A proposal that need not beat the base goes on all the same, as its source has it.
     """
     found: dict[int, dict[str, Any]] = {}
     for index in ranked(points, rewards):
         point = points[index]
-        if rewards[index] > base and len(found) < most:
+        passes = rewards[index] > base or not proposals[point.proposal].must_beat_base
+        if passes and len(found) < most:
             found.setdefault(point.proposal, describe_point(point, float(rewards[index])))
     return list(found.values())
 

@@ -108,37 +108,42 @@ def assemble(spec: JobSpec, folder: Path) -> Prepared:
     isotropic(spec.searched(), spec.levels(), spec.population.seed, law)
     for name in spec.consolidate.operators:
         operator(name)
-    _check_recentering(spec)
+    _check_merges(spec)
+    _check_elites(spec)
     task = load_task(spec.task, folder)
     probe = asdict(task.check())
     check_size(spec.gate, len(task.splits["gate"]))
     return Prepared(spec, task, checkpoint, law, probe, load_guards(spec, folder))
 
 
-def _check_recentering(spec: JobSpec) -> None:
-    """Steps that can be added up, and populations that leave the operators their elites."""
-    if spec.recenter.mode == "off":
-        return
-    names, settings = spec.consolidate.operators, spec.consolidate
-    merged = [name for name in names if name in MERGES]
-    if merged:
+def _check_merges(spec: JobSpec) -> None:
+    """Recentering adds steps up."""
+    merged = [name for name in spec.consolidate.operators if name in MERGES]
+    if merged and spec.recenter.mode != "off":
         raise SpecInvalid(
             f"recenter.mode is {spec.recenter.mode}, but no step can be added to what {merged[0]} makes",
             hint="leave it out of consolidate.operators, or set recenter.mode to off",
         )
+
+
+def _check_elites(spec: JobSpec) -> None:
+    """Every population has to leave the operators their elites, ties aside."""
+    settings = spec.consolidate
     size, q = smallest_population(spec), min(settings.q)
     least = size - math.ceil(q * (size - 1))
-    selective = [name for name in names if name not in WITHOUT_ELITES]
+    selective = [name for name in settings.operators if name not in WITHOUT_ELITES]
     if selective and least < settings.min_elites:
         raise SpecInvalid(
-            f"a round of {size} candidates leaves {selective[0]} {least} elites at q = {q:g}, fewer than"
+            f"a population of {size} leaves {selective[0]} {least} elites at q = {q:g}, fewer than"
             f" consolidate.min_elites = {settings.min_elites}",
-            hint="take fewer rounds or a larger population, or lower consolidate.q or min_elites",
+            hint="take a larger population or fewer rounds, or lower consolidate.q or min_elites",
         )
 
 
 def smallest_population(spec: JobSpec) -> int:
-    """Candidates of the smallest population that recentering consolidates."""
+    """Candidates of the smallest population that is consolidated."""
+    if spec.recenter.mode == "off":
+        return spec.population.size
     if spec.recenter.mode == "local":
         return min(spec.population.size, spec.recenter.population)
     return spec.population.size // spec.recenter.rounds

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from corp.errors import NoSignal
+from corp.errors import NoSignal, OperatorInvalid
 from corp.linesearch import Point, finalists, line, moved
 from corp.operators import OPERATORS, PopulationScores, Proposal
 from corp.operators.scores import Vector
@@ -40,19 +40,20 @@ def consolidate(
         "noise_values": evaluation.noise_values,
         "noise_passes": evaluation.passes,
     }
-    return result | verdict(points, rewards, base, silent, run.prepared.spec.gate.proposals)
+    most = run.prepared.spec.gate.proposals
+    return result | verdict(proposals, points, rewards, base, silent, most)
 
 
 def propose(
     run: Run, scores: PopulationScores, evaluation: Evaluation
 ) -> tuple[list[Proposal], dict[str, str]]:
-    """Every operator's directions, one entry for directions that two operators share.
+    """Every operator's directions, one entry for lines that two operators share.
 
     Returns:
         The proposals, and the reason of each operator that had none.
     """
     settings = run.prepared.spec.consolidate
-    found: dict[str, Proposal] = {}
+    found: dict[tuple[object, ...], Proposal] = {}
     silent: dict[str, str] = {}
     for name in settings.operators:
         entry = OPERATORS[name]
@@ -61,11 +62,12 @@ def propose(
                 proposals = entry.search(scores, settings, evaluation.directions)
             else:
                 proposals = entry.propose(scores, settings)
-        except NoSignal as error:
+        except (NoSignal, OperatorInvalid) as error:
             silent[name] = str(error)
             continue
         for proposal in proposals:
-            found.setdefault(proposal.direction.digest(), proposal)
+            line = proposal.direction.digest(), proposal.norm, proposal.scales
+            found.setdefault(line, proposal)
     return list(found.values()), silent
 
 
@@ -107,13 +109,18 @@ class Evaluation:
 
 
 def verdict(
-    points: Sequence[Point], rewards: Vector, base: float | None, silent: dict[str, str], most: int
+    proposals: Sequence[Proposal],
+    points: Sequence[Point],
+    rewards: Vector,
+    base: float | None,
+    silent: dict[str, str],
+    most: int,
 ) -> dict[str, Any]:
     """What goes to the gate, best first, and why."""
     if base is None:
         reasons = list(dict.fromkeys(silent.values()))
         return {"chosen": None, "finalists": [], "reason": "; ".join(reasons)}
-    registered = finalists(points, rewards, base, most)
+    registered = finalists(points, rewards, base, most, proposals)
     if not registered:
         reason = f"no proposal beat the base on select (best {max(rewards):.3f}, base {base:.3f})"
         return {"chosen": None, "finalists": [], "reason": reason}

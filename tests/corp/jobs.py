@@ -25,7 +25,13 @@ def pocket_job(model: Path, **sections: Any) -> dict[str, Any]:
             "max_new_tokens": 4,
         },
         "population": {"size": 120, "sigmas": [0.005, 0.01, 0.02], "seed": 3},
-        "consolidate": {"operators": ["reward_mean"], "q": [0.5], "beta": [10], "scales": [2, 4, 6]},
+        "consolidate": {
+            "operators": ["reward_mean"],
+            "q": [0.5],
+            "beta": [10],
+            "scales": [2, 4, 6],
+            "min_elites": 1,  # some tests search a handful of candidates
+        },
         "controls": {"enabled": False},
         "engine": {"batch_size": 300, "threads": 1},
         **sections,

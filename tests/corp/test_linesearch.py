@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,15 +38,18 @@ def test_steps_around_a_centre_are_added_to_it() -> None:
 
 
 def test_finalists_beat_the_base_and_follow_different_directions() -> None:
-    points = line([proposal(0, (1, 2)), proposal(1, (1,)), proposal(2, (1,))])
+    proposals = [proposal(0, (1, 2)), proposal(1, (1,)), proposal(2, (1,))]
+    points = line(proposals)
     rewards = np.array([0.7, 0.8, 0.6, 0.5])
-    found = finalists(points, rewards, 0.5, 5)
+    found = finalists(points, rewards, 0.5, 5, proposals)
     assert [(entry["proposal"], entry["scale"], entry["select"]) for entry in found] == [
         (0, 2, 0.8),
         (1, 1, 0.6),
     ]
-    assert len(finalists(points, rewards, 0.5, 1)) == 1
-    assert finalists(points, rewards, 0.8, 5) == []
+    assert len(finalists(points, rewards, 0.5, 1, proposals)) == 1
+    assert finalists(points, rewards, 0.8, 5, proposals) == []
+    lenient = [replace(entry, must_beat_base=False) for entry in proposals]
+    assert len(finalists(points, rewards, 0.8, 5, lenient)) == 3
     assert json.loads(json.dumps(found)) == found
 
 

@@ -143,3 +143,12 @@ def test_scales_that_would_share_a_key_are_refused_at_once(pocket: Path) -> None
     for scales in ([1, 1], [1, 1.00000001]):
         with pytest.raises(SpecInvalid, match=r"consolidate\.scales"):
             parse({**pocket_job(pocket), "consolidate": {"scales": scales}}, "job")
+
+
+def test_too_few_elites_are_refused_before_the_search_unless_the_operator_needs_none(pocket: Path) -> None:
+    few = {"size": 14, "sigmas": [0.01]}
+    with pytest.raises(SpecInvalid, match=r"population of 14 leaves corp 7 elites at q = 0\.5"):
+        assemble(pocket_spec(pocket, population=few, consolidate={"operators": ["es", "corp"]}), Path("."))
+    for population, operators in ((few, ["es"]), ({**few, "size": 15}, ["corp"])):
+        spec = pocket_spec(pocket, population=population, consolidate={"operators": operators})
+        assemble(spec, Path(".")).task.close()

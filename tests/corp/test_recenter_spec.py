@@ -50,7 +50,7 @@ def test_rounds_that_leave_too_few_elites_are_refused(pocket: Path, tmp_path: Pa
     with pytest.raises(SpecInvalid, match=r"12 candidates leaves reward_mean 6 elites at q = 0\.5"):
         assemble(spec, tmp_path)
     local = parse(job(pocket, {"mode": "local", "population": 10}), "job")
-    with pytest.raises(SpecInvalid, match="a round of 10 candidates"):
+    with pytest.raises(SpecInvalid, match="a population of 10"):
         assemble(local, tmp_path)
     es = {"operators": ["es"]}
     assemble(parse(job(pocket, {"mode": "rounds", "rounds": 10}, consolidate=es), "job"), tmp_path).close()

@@ -104,6 +104,7 @@ def scripted_job(model: Path, *script: str, **changes: Any) -> dict[str, Any]:
             "stop": list(script),
         },
         "population": {"size": 4},
+        "consolidate": {"min_elites": 1},
         **changes,
     }
 
