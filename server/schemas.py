@@ -25,7 +25,8 @@ class JobSummary(BaseModel):
         description="whether it helped; null until the job has succeeded"
     )
     phase: str | None = Field(
-        description="preflight, baseline, calibrate, search, consolidate, gate, controls, export or audit"
+        description="the one it is in: preflight, baseline, calibrate, search, consolidate, recenter,"
+        " recenter-K, gate, controls, diagnostics, export or audit"
     )
     progress: dict[str, Any] | None = Field(description="of the phase: done, total, rate, eta_seconds")
     error: dict[str, Any] | None = Field(description="code, detail and hint of a failed job")
