@@ -13,7 +13,7 @@ from corp.controls import ranking
 from corp.ensemble import ballots, elect
 from corp.errors import OutputUnusable, RunUnfinished
 from corp.phases.run import Run
-from corp.preflight import assemble
+from corp.preflight import assemble, scaled
 from corp.spec import JobSpec
 from population.engines.engine import Sampling
 from population.errors import ModelUnsupported
@@ -62,7 +62,7 @@ def open_run(directory: Path, emit: Emit) -> Run:
             f"the search in {directory} has not finished, so its members have no ranks",
             hint="finish it first with the `corp run` that started it",
         )
-    return Run(assemble(spec, directory), directory, emit, lambda: False)
+    return Run(scaled(assemble(spec, directory)), directory, emit, lambda: False)
 
 
 def read_questions(path: Path, task: Task) -> list[Question]:

@@ -203,8 +203,13 @@ def open_run(prepared: Prepared, target: Path) -> Prepared:
     else:
         _check_disk(prepared, target)
         publish_json(stored, resolved.model_dump(mode="json"))
-    scale = scale_table(prepared.checkpoint, resolved.population.scale, prepared.law)
-    return replace(prepared, spec=resolved, law=replace(prepared.law, scale=scale))
+    return scaled(replace(prepared, spec=resolved))
+
+
+def scaled(prepared: Prepared) -> Prepared:
+    """The job with the scale table in its law, as its candidates are sampled; may read every weight."""
+    scale = scale_table(prepared.checkpoint, prepared.spec.population.scale, prepared.law)
+    return replace(prepared, law=replace(prepared.law, scale=scale))
 
 
 def _resolved(prepared: Prepared) -> JobSpec:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,19 @@ def test_what_is_no_finished_search_is_refused(searched: Path, tmp_path: Path) -
     (tmp_path / "spec.json").write_text("{}")
     with pytest.raises(OutputUnusable, match="holds no run"):
         open_run(tmp_path, ignore)
+
+
+def test_members_are_those_that_the_search_scored_under_a_scale_table(pocket: Path, tmp_path: Path) -> None:
+    population = {"size": 9, "sigmas": [0.01, 0.02], "scale": "rms", "seed": 3}
+    prepared = assemble(pocket_spec(pocket, **sections(pocket, population=population)), tmp_path)
+    target = tmp_path / "run"
+    claim(target)
+    searched = open_run_directory(prepared, target)
+    searched.close()
+    (target / "search.json").write_text('{"dropped": []}')
+    with closing(open_run(target, ignore)) as opened:
+        assert opened.population == searched.population([0.01, 0.02])
+        assert not isinstance(opened.prepared.law.scale, float)
 
 
 def test_answers_are_the_members_majority(opened: Run, tmp_path: Path) -> None:
