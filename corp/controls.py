@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,8 +79,10 @@ def random_merge(
     direction = chosen.direction
     assert direction is not None
     known = [c.direction.components[0].seed for c in population if c.direction is not None]
-    more = range(len(known), len(direction.components))
-    pool = [*known, *(candidate_seed(population_seed, index) for index in more)]
+    taken = set(known)  # indices beyond their number too, where the search dropped outliers
+    more = (candidate_seed(population_seed, index) for index in count(len(known)))
+    fresh = (seed for seed in more if seed not in taken)
+    pool = [*known, *islice(fresh, max(0, len(direction.components) - len(known)))]
     shuffled = sorted(pool, key=lambda seed: hashlib.blake2b(f"deal\0{number}\0{seed}".encode()).digest())
     dealt = dict(zip(shuffled, (c.amplitude for c in direction.components), strict=False))
     # In the order of the population, which the merges of one sweep share.

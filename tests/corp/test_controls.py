@@ -62,6 +62,13 @@ def test_a_direction_larger_than_the_population_takes_the_seeds_that_come_next()
     assert {c.seed for c in found.components} == {candidate_seed(3, index) for index in range(12)}
 
 
+def test_no_seed_is_dealt_twice_where_the_search_dropped_members() -> None:
+    left = [*POPULATION[:2], *POPULATION[3:6]]
+    found = random_merge(chosen([1.0] * 12), left, 3, 0).direction
+    assert found is not None
+    assert {c.seed for c in found.components} == set(SEEDS[:2] + SEEDS[3:]) | {candidate_seed(3, 12)}
+
+
 def test_a_merge_rule_is_replaced_by_a_plain_mean_of_its_length() -> None:
     ties = Merge("ties", 0.5, (1.0, 1.0), "paper")
     found = random_merge(chosen([0.01, 0.02], merge=ties), POPULATION, 3, 1).direction
