@@ -242,9 +242,11 @@ class JobSpec(Section):
     def _no_repeats(self) -> JobSpec:
         for label, values in (
             ("population.sigmas", () if self.population.sigmas == "auto" else self.population.sigmas),
-            ("calibrate.levels", self.calibrate.levels),
+            ("calibrate.levels", tuple(f"{level:.3g}" for level in self.calibrate.levels)),  # sigmas are rounded
+            ("consolidate.operators", self.consolidate.operators),
             ("consolidate.q", self.consolidate.q),
             ("consolidate.scales", tuple(f"{scale:g}" for scale in self.consolidate.scales)),  # as in keys
+            ("consolidate.radii", self.consolidate.radii),
         ):
             if len(set(values)) != len(values):
                 raise ValueError(f"{label} names a value twice: {values}")

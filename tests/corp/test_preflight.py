@@ -145,6 +145,21 @@ def test_scales_that_would_share_a_key_are_refused_at_once(pocket: Path) -> None
             parse({**pocket_job(pocket), "consolidate": {"scales": scales}}, "job")
 
 
+@pytest.mark.parametrize(
+    "section",
+    [
+        {"consolidate": {"operators": ["greedy"], "radii": [0.5, 0.5]}},  # greedy tries them by direction
+        {"consolidate": {"operators": ["es", "es"]}},
+        {"calibrate": {"levels": [1, 1.0001]}},  # one sigma, once it is rounded
+    ],
+)
+def test_repeats_are_refused_before_the_search_that_they_would_end(
+    pocket: Path, section: dict[str, Any]
+) -> None:
+    with pytest.raises(SpecInvalid, match="names a value twice"):
+        parse({**pocket_job(pocket), **section}, "job")
+
+
 def test_too_few_elites_are_refused_before_the_search_unless_the_operator_needs_none(pocket: Path) -> None:
     few = {"size": 14, "sigmas": [0.01]}
     with pytest.raises(SpecInvalid, match=r"population of 14 leaves corp 7 elites at q = 0\.5"):
