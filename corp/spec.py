@@ -242,7 +242,7 @@ class JobSpec(Section):
     def _no_repeats(self) -> JobSpec:
         for label, values in (
             ("population.sigmas", () if self.population.sigmas == "auto" else self.population.sigmas),
-            ("calibrate.levels", tuple(f"{level:.3g}" for level in self.calibrate.levels)),  # sigmas are rounded
+            ("calibrate.levels", tuple(f"{level:.3g}" for level in self.calibrate.levels)),  # are rounded
             ("consolidate.operators", self.consolidate.operators),
             ("consolidate.q", self.consolidate.q),
             ("consolidate.scales", tuple(f"{scale:g}" for scale in self.consolidate.scales)),  # as in keys
