@@ -38,6 +38,16 @@ def test_accepted_are_those_that_gained_and_that_holm_rejects(seed: int, proposa
         assert one.accepted == (one.interval[0] > 0)
 
 
+def test_a_candidate_that_is_surely_worse_lends_no_level_to_the_others() -> None:
+    """Ten fixes of 12 changes have p = 0.039: enough for one proposal, not for one of two."""
+    base = np.array([1.0] * 60 + [0.0] * 60)
+    worse, better = base.copy(), base.copy()
+    worse[:40], better[60:70], better[:2] = 0, 1, 0
+    for metric in ("success", "value"):
+        assert judge([(base, better)], metric=metric)[0].accepted
+        assert not any(one.accepted for one in judge([(base, worse), (base, better)], metric=metric))
+
+
 @given(seeds)
 def test_one_proposal_is_judged_as_the_plain_decision(seed: int) -> None:
     ((base, candidate),) = answers(seed, 50, 1)

@@ -14,6 +14,7 @@ from corp.gate.ledger import NAME
 from corp.phases.finalists import chosen_candidate, finalists
 from corp.phases.gate import gate_phase, look
 from corp.phases.look import remaining
+from population.proposal import Candidate
 from tests.corp.gate.runs import (
     FIRST,
     SECOND,
@@ -136,6 +137,24 @@ def test_a_fallen_guard_vetoes_and_the_next_accepted_one_is_tried(
     assert not veto["accepted"]
     assert "guard counting may have fallen: -2.0 points with lower bound -4.0" in veto["decision"]["reason"]
     assert [one["held"] for one in veto["guards"]] == [True, False]
+
+
+def test_guards_are_held_at_alpha_over_the_proposals_and_not_asked_about_what_comes_behind_the_winner(
+    tmp_path: Path, evidence: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, float]] = []
+
+    def held(_: object, one: Candidate, level: float) -> list[Guarded]:
+        asked.append((one.key, level))
+        return [guarded("copying", one.key != "first")]
+
+    monkeypatch.setattr("corp.phases.look.guard_results", held)
+    scores = {"base": right(10), "first": right(40), "second": right(30), "third": right(40)}
+    run = fake_run(
+        tmp_path, {"gate": scores, "test": scores}, [FIRST, SECOND, THIRD], proposals=3, alpha=0.06
+    )
+    assert gate_phase(run)["winner"] == "second"
+    assert asked == [("first", pytest.approx(0.02)), ("second", pytest.approx(0.02))]
 
 
 def test_guards_are_not_asked_about_what_the_gate_turned_down(

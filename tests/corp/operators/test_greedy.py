@@ -51,6 +51,13 @@ def test_it_finds_the_members_that_help_and_leaves_the_others():
     ]
 
 
+def test_a_member_that_changes_nothing_is_left_out():
+    scores = population(with_rewards([0.5, 0.9, 0.8, 0.7, 0.6, 0.1]), (1e-3,))
+    select = Select(scores, lambda v: float(v[1] > 0))
+    (proposal,) = OPERATOR.search(scores, OperatorSettings(evaluations=7, radii=(0.5,)), select)
+    assert proposal.why["members"] == ["c00001"]
+
+
 def test_the_budget_is_kept_and_every_trial_has_the_length_that_suits_the_first_members():
     scores = population(verdicts(50, 60, 1))
     settings = OperatorSettings(evaluations=12, radii=(0.25, 0.5, 1, 2), min_elites=5)

@@ -54,6 +54,18 @@ def test_members_are_the_elites_weighed_by_shrunken_rewards_at_the_largest_beta(
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_rewards_are_shrunken_where_the_floor_does_not_decide(name):
+    rewards = SCORES.values.mean(axis=1)
+    alpha = alpha_by_anova(SCORES.values)
+    assert 0.1 < alpha < 0.95
+    settings = SETTINGS.model_copy(update={"beta": (20.0,), "min_ess": 1.0, "q": (0.5,)})
+    (proposal,) = OPERATORS[name].propose(SCORES, settings)
+    logits = 20 * alpha * rewards[quantile_elites(rewards, 0.5)]
+    expected = np.exp(logits - logits.max())
+    np.testing.assert_allclose(proposal.direction.merge.weights, expected / expected.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("law", [Law(), Law(scheme="tied")])
 def test_a_step_moves_weights_by_scale_times_norm(name, law):
     moved = tuple(Direction(member.components, law) for member in SCORES.perturbations)

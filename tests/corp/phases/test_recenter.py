@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from corp.following import ess_target
 from corp.gate.ledger import NAME as LEDGER
 from corp.phases.finalists import finalists
 from corp.phases.shortlist import support_halves
@@ -121,6 +122,7 @@ def test_the_centre_after_each_step_is_the_sum_pulled_by_the_anchor(tmp_path: Pa
         assert len(matches) == 1
         assert found["found"] == run.answers("select", Candidate("", matches[0], 0)).mean()
         assert found["after"] == run.answers("select", Candidate("", pulled, 0)).mean()
+        assert found["gain"] == pytest.approx(found["after"] - found["before"]), "the pulled one is compared"
 
 
 def test_candidates_around_a_centre_that_stays_are_weighed_together(tmp_path: Path) -> None:
@@ -162,17 +164,20 @@ def test_local_proposals_are_ranked_on_one_half_and_passed_on_the_other(tmp_path
     run = simulated(tmp_path, job(LOCAL | {"z": 1, "shortlist": 4}), strength=STRENGTH)
     recentered(run)
     halves = support_halves(run, 120)
-    points = {c.direction.digest(): c for (s, _), c in run.asked.items() if s == "support" and c.direction}
-    assert len(points) > 80
-    for found in rounds_of(tmp_path):
+    points = [c for (split, key), c in run.asked.items() if split == "support" and "@" in key]
+    assert len(points) > 10
+    for found, centre in zip(rounds_of(tmp_path), centres(run), strict=True):
         rows = found["points"]
+        counted = {tallies(run, centre, point, halves) for point in points}
         places = [
             (-row["first"]["score"], row["first"]["regressions"] - row["first"]["fixes"]) for row in rows
         ]
         assert places == sorted(places)
         assert [("second" in row) for row in rows] == [n < 4 for n in range(len(rows))]
         for row in rows[:4]:
-            for tally, half in zip((row["first"], row["second"]), halves, strict=True):
+            told = (row["first"], row["second"])
+            assert tuple((one["fixes"], one["regressions"]) for one in told) in counted
+            for tally, half in zip(told, halves, strict=True):
                 assert tally["n"] == len(half)
                 assert tally["score"] == pytest.approx(
                     (tally["fixes"] - 2 * tally["regressions"]) / len(half)
@@ -182,6 +187,53 @@ def test_local_proposals_are_ranked_on_one_half_and_passed_on_the_other(tmp_path
             assert row["passed"] == (held["score"] > 0 and held["gain"] > held["standard_error"])
         first = next((row for row in rows if row.get("passed")), None)
         assert (first is not None) == ("gain" in found)
+
+
+def centres(run: Simulated) -> list[Candidate]:
+    """What each further round started from."""
+    states = [State.from_json(found["state"]) for found in rounds_of(run.target)]
+    first = run.asked["select", run.result("recenter")["rounds"][0]["key"]]
+    return [first, *(state.centre for state in states[:-1])]
+
+
+def tallies(run: Simulated, centre: Candidate, point: Candidate, halves: Any) -> tuple[tuple[int, int], ...]:
+    """Fixes and regressions of a point on either half."""
+    before, after = run.answers("support", centre), run.answers("support", point)
+    return tuple(
+        (int(np.sum(~before[half] & after[half])), int(np.sum(before[half] & ~after[half])))
+        for half in halves
+    )
+
+
+class Forgetful(Simulated):
+    """The first local population fails on the second half of support."""
+
+    def answers(self, split: str, candidate: Candidate) -> Any:
+        answers = super().answers(split, candidate)
+        if split == "support" and candidate.key.startswith("r1-"):
+            answers = answers.copy()
+            answers[support_halves(self, len(answers))[1]] = False
+        return answers
+
+
+def test_nothing_that_shapes_a_local_proposal_reads_the_second_half_of_support(tmp_path: Path) -> None:
+    one = simulated(tmp_path / "one", job(LOCAL | {"rounds": 1}), strength=STRENGTH)
+    other = simulated(tmp_path / "other", job(LOCAL | {"rounds": 1}), strength=STRENGTH)
+    other.__class__ = Forgetful
+    recentered(one)
+    recentered(other)
+    assert rounds_of(one.target) == rounds_of(other.target)
+
+
+def test_the_mean_of_a_local_population_has_the_rounds_effective_size(tmp_path: Path) -> None:
+    run = simulated(tmp_path, job(LOCAL | {"population": 100, "z": 0}), strength=STRENGTH)
+    recentered(run)
+    rounds = rounds_of(tmp_path)
+    assert len(rounds) >= 2
+    for found in rounds:
+        (why,) = (entry["why"] for entry in found["proposals"] if entry["operator"] == "constructive")
+        expected = min(ess_target(found["round"], 3), why["helping"])
+        assert why["ess"] == pytest.approx(expected, rel=0.02)
 
 
 def test_rejected_local_rounds_halve_sigma_and_widen_until_patience_ends_them(tmp_path: Path) -> None:
