@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corp.errors import Cancelled, ScoresUnusable
-from corp.results import read_result
-from population.publish import publish_json
+from corp.results import publish_result, read_result
 
 if TYPE_CHECKING:
     from corp.preflight import Prepared
@@ -44,7 +43,7 @@ class Run:
         self.emit("phase.started", {"phase": name})
         begun = self.clock()
         result = dict(work())
-        publish_json(self.target / f"{name}.json", result)
+        publish_result(self.target, name, result)
         self.emit("phase.finished", {"phase": name, "seconds": round(self.clock() - begun, 1)})
         return result
 

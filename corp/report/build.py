@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from corp.errors import OutputUnusable, RunMissing
+from corp.errors import OutputUnusable, RunChanged, RunMissing
 from corp.report.compose import compose
 from corp.report.page import page
 from corp.results import found_result
@@ -26,7 +26,7 @@ def build_report(target: Path, html: Path | None = None) -> dict[str, Any]:
 
     Raises:
         RunMissing: the directory holds no run.
-        RunChanged: a phase's file is damaged.
+        RunChanged: a phase's file is damaged, or not what a phase writes.
         OutputUnusable: a report cannot be written where it belongs.
         DiskFull: no room.
     """
@@ -35,9 +35,7 @@ def build_report(target: Path, html: Path | None = None) -> dict[str, Any]:
             f"{target} holds no run: there is no spec.json in it",
             hint="name the directory that `corp run` wrote, runs/NAME by default",
         )
-    report = compose(target)
-    samples = found_result(target, SAMPLES) or {"pairs": []}
-    written = page(report, samples["pairs"]).encode()
+    report, written = _made(target)
     try:
         publish_json(target / JSON, report)
         publish_bytes(html or target / HTML, written)
@@ -47,3 +45,18 @@ def build_report(target: Path, html: Path | None = None) -> dict[str, Any]:
             hint="name a file in a directory of yours with --html",
         ) from None
     return report
+
+
+def _made(target: Path) -> tuple[dict[str, Any], bytes]:
+    """Report and page. A directory may come from anyone: what does not fit together is not our fault."""
+    from jinja2 import TemplateError
+
+    try:
+        report = compose(target)
+        samples = found_result(target, SAMPLES) or {"pairs": []}
+        return report, page(report, samples["pairs"]).encode()
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, TemplateError) as error:
+        raise RunChanged(
+            f"the results in {target} are none that a run leaves ({type(error).__name__}: {error})"[:400],
+            hint="resume the run with the release that started it",
+        ) from error

@@ -80,6 +80,32 @@ def test_a_damaged_phase_is_named(tmp_path: Path) -> None:
         build_report(target)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("diagnostics", "[" * 100_000),
+        ("diagnostics", '{"a":' * 5000 + "1" + "}" * 5000),
+        ("diagnostics", '{"support": {"n": NaN}}'),
+        ("diagnostics", '{"support": {"n": 1e999}}'),
+        ("diagnostics", "{}"),
+        ("diagnostics", '{"support": {"points": 3}}'),
+        ("consolidate", '{"points": [{"proposal": 7}], "proposals": [], "chosen": null}'),
+        ("gate", '{"accepted": true, "decision": "<script>"}'),
+        ("samples", '{"pairs": [{}]}'),
+        ("samples", '{"other": 1}'),
+        ("spec", '{"name": 3}'),
+    ],
+)
+def test_results_that_no_phase_writes_are_refused_in_one_line(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    target = write_run(tmp_path / "run")
+    (target / f"{name}.json").write_text(content)
+    with pytest.raises(RunChanged):
+        build_report(target)
+    assert not (target / "report.html").exists()
+
+
 def test_a_page_that_cannot_be_written_says_where(tmp_path: Path) -> None:
     target = write_run(tmp_path / "run")
     with pytest.raises(OutputUnusable, match="cannot be written"):
