@@ -170,7 +170,6 @@ def _consolidation(consolidated: Json | None) -> Json | None:
         "points": points,
         "operators": [_operator(name, names, points) for name in dict.fromkeys(names)],
         "silent": consolidated["silent"],
-        "noise_passes": consolidated["noise_passes"],
         "finalists": [
             {key: row[key] for key in ("key", "scale", "sigma", "select")}
             for row in consolidated["finalists"]
