@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -101,6 +102,9 @@ def alone(spec: JobSpec, folder: Path, target: Path, arm: Arm, emit: Emit) -> Ou
     from corp.phases.recenter import recenter_phase
 
     run = opened(with_arm(spec, arm), folder, target / arm.name, emit)
+    known = target / "shared" / "scores.sqlite"
+    if known.exists() and not (run.target / known.name).exists():  # equal candidates have equal keys
+        shutil.copyfile(known, run.target / known.name)
     try:
         run.phase("search", lambda: search_phase(run))
         first = run.phase("consolidate", lambda: consolidate(run, population_scores(run), "consolidate"))

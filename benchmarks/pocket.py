@@ -48,7 +48,7 @@ ARMS = (
 
 
 def job(model: Path) -> JobSpec:
-    """The job that every arm varies: at most 24 steps are tried on select."""
+    """The job that every arm varies: at most 32 steps of an operator are tried on select."""
     values: dict[str, Any] = {
         "name": "pocket",
         "model": str(model),
@@ -61,7 +61,7 @@ def job(model: Path) -> JobSpec:
             "max_new_tokens": 4,
         },
         "population": {"size": 240, "sigmas": [0.005, 0.01, 0.02]},
-        "consolidate": {"q": [0.5, 0.7, 0.9], "beta": [5, 20], "scales": [1, 2, 4, 8]},
+        "consolidate": {"q": [0.5, 0.7], "beta": [5, 20], "scales": [1, 2, 4, 8]},
         "engine": {"batch_size": 500, "threads": 1},
     }
     return parse(values, "the study's job")

@@ -3,10 +3,9 @@
     python -m benchmarks.results --model DIR [--tasks larger second_item reverse_words] [--out DIR]
 
 One population of 48 per task, scored on 96 support prompts, is consolidated by every operator; each takes its
-step on the same 96 select prompts (at most eight steps an operator) and is judged once on 512 test prompts
-that nothing was chosen on. Beside them: a vote of the best eight members, a vote of eight samples of the base,
-and random members merged at the length of the best operator's step. Everything is kept in DIR, the same call
-continues there.
+step on the same 96 select prompts (at most eight steps, or as many trials) and is judged once on 512
+test prompts that nothing was chosen on. Beside them: a vote of the best eight members, and one of eight
+samples of the base. Everything is kept in DIR, the same call continues there.
 """
 
 from __future__ import annotations
@@ -26,16 +25,17 @@ TASKS = Path(__file__).parents[1] / "examples" / "tasks"
 SPLITS = {"support": 96, "select": 96, "gate": 30, "test": 512}
 ONE_MEAN = {"q": [0.5], "beta": [5, 20], "scales": [2, 3, 4, 6]}
 RADII = {"q": [0.5], "beta": [20], "radii": [0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5]}
+LOCAL = {"mode": "local", "rounds": 1, "population": 24}
 
 ARMS = (
     Arm("top1", "top1"),
     Arm("reward_mean", "reward_mean", ONE_MEAN),
     Arm("corp", "corp", ONE_MEAN),
-    Arm("elite_mean", "elite_mean", RADII),
     Arm("es", "es", RADII),
     Arm("response", "response", RADII),
     Arm("greedy", "greedy", {"evaluations": 8, "radii": [0.75, 1, 1.25, 1.5]}),
     Arm("random_mean", "random_mean", RADII),
+    Arm("recentered", "response", RADII, recenter=LOCAL),
 )
 
 
