@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -156,7 +157,19 @@ def _parsed(line: bytes, where: str) -> dict[str, Any]:
         raise DataUnusable(
             f"{where} holds a {type(item).__name__}, not an object", hint="each line is one JSON object"
         )
+    if b"\\ud" in line.lower():  # few lines: only an escape can spell half a character
+        _whole(item, where)
     return item
+
+
+def _whole(item: dict[str, Any], where: str) -> None:
+    try:
+        json.dumps(item, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise DataUnusable(
+            f"{where} holds half of a surrogate pair, which is no character",
+            hint="write the character itself, or both halves of its escape",
+        ) from None
 
 
 def _finite(item: dict[str, Any], where: str) -> dict[str, Any]:

@@ -42,12 +42,18 @@ def test_a_file_is_streamed(tmp_path: Path) -> None:
         (b'{"a": 1, "a": 2}', "line 2 is not JSON: a key stands twice"),
         (b'{"a": "\xff"}', "line 2 is not UTF-8"),
         (b"\x00", "line 2 is not JSON"),
+        (b'{"a": ["\\uD83D"]}', "line 2 holds half of a surrogate pair"),
+        (b'{"\\udc00": 1}', "line 2 holds half of a surrogate pair"),
         (b'{"a":' + b"[" * 5000, "line 2 is not JSON: nested deeper"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: bytes, why: str) -> None:
     with pytest.raises(DataUnusable, match=why):
         read(tmp_path, b'{"a": 0}\n' + line + b"\n")
+
+
+def test_a_whole_surrogate_pair_is_one_character(tmp_path: Path) -> None:
+    assert read(tmp_path, b'{"a": "\\ud83d\\ude00"}\n')[0].item == {"a": "\U0001f600"}
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
