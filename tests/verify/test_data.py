@@ -53,7 +53,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: bytes, why: str) -> None:
 
 
 def test_a_whole_surrogate_pair_is_one_character(tmp_path: Path) -> None:
-    assert read(tmp_path, b'{"a": "\\ud83d\\ude00"}\n')[0].item == {"a": "\U0001f600"}
+    assert read(tmp_path, b'{"a": "\\ud83d\\ude00"}\n') == [{"a": "\U0001f600"}]
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
