@@ -71,11 +71,13 @@ class Steps:
     """What the operators propose on one scored population.
 
     Attributes:
+        proposals: what the operators made of it.
         points: of the line search.
         coefficients: of each point over the population's seeds, unit rows, shape (points, members).
         shifts: true effect of each point.
     """
 
+    proposals: list[Proposal]
     points: list[Point]
     coefficients: Array
     shifts: Array
@@ -126,7 +128,8 @@ class Search:
         coefficients = np.zeros((len(steps.points), members))
         coefficients[:, number * self.size : (number + 1) * self.size] = steps.coefficients
         rewards = select.outcomes(coefficients, steps.shifts).mean(axis=1)
-        registered = finalists(steps.points, rewards, float(select.base.mean()), self.proposals)
+        base = float(select.base.mean())
+        registered = finalists(steps.points, rewards, base, self.proposals, steps.proposals)
         keys = [point.candidate.key for point in steps.points]
         rows = [keys.index(one["key"]) for one in registered]
         if not rows:
@@ -153,9 +156,10 @@ def propose(search: Search, key: tuple[int, int]) -> Steps:
         values,
         support.base.astype(float),
     )
-    points = line([one for name in search.operators for one in proposals(name, scores, search.settings)])
+    found = [one for name in search.operators for one in proposals(name, scores, search.settings)]
+    points = line(found)
     coefficients = np.array([unit(point.candidate, search.size) for point in points])
-    return Steps(points, coefficients, coefficients @ planted if points else np.empty(0))
+    return Steps(found, points, coefficients, coefficients @ planted if points else np.empty(0))
 
 
 def proposals(name: str, scores: PopulationScores, settings: OperatorSettings) -> list[Proposal]:
