@@ -89,7 +89,7 @@ def outcome(out: Path) -> dict[str, Any]:
     paths = [*(out / name for name in names), *out.glob("recenter*.json")]
     found = {path.name: json.loads(path.read_bytes()) for path in paths}
     for values in found.values():
-        for name in ("noise_values", "noise_passes"):
+        for name in ("noise_values", "noise_passes", "seal"):
             values.pop(name, None)
     return found
 
