@@ -35,6 +35,11 @@ def test_the_verifiers_own_reading_counts() -> None:
     assert kind(verifier("numeric"), NUMBER, "it makes 021.0", False, True) == "format_fix"
 
 
+def test_the_answer_may_stand_in_another_case() -> None:
+    item = {"question": "capital of France", "answer": "Paris"}
+    assert kind(verifier("exact"), item, "I think PARIS.", False, True) == "format_fix"
+
+
 def test_a_task_without_stated_answers_leaves_it_open() -> None:
     item = {"question": "say something with an e", "pattern": "e"}
     assert kind(verifier("regex"), item, "no", False, True) == "unclear_fix"

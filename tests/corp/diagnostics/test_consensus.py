@@ -11,7 +11,7 @@ from scipy.linalg import subspace_angles
 from corp.diagnostics.consensus import Consensus, best_half, consensus, cosines, overlap, permuted
 from corp.diagnostics.sketch import sketch
 from corp.operators import PopulationScores
-from tests.corp.diagnostics.planted import TENSORS, independent, sharing
+from tests.corp.diagnostics.planted import SIGMA, TENSORS, binary, independent, scored, sharing
 
 
 def measured(scores: PopulationScores, seed: int = 0) -> Consensus:
@@ -93,6 +93,27 @@ def test_independent_noise_with_rewards_by_chance_shows_nothing() -> None:
     found = measured(independent(40, 5), seed=5)
     assert abs(found.mean.observed) < 4 / np.sqrt(512)
     assert found.subspace.observed == pytest.approx(8 / 512, abs=0.01)
+
+
+def test_what_the_better_sigma_has_in_common_is_no_excess() -> None:
+    """All elites are of one sigma, whose members lean one way: rewards within it know nothing of that."""
+    leaning, others = sharing(24, 2, 1, 2.0, rewarded=False), independent(24, 3)
+    rng = np.random.default_rng(2)
+    scores = scored(
+        [*leaning.perturbations, *others.perturbations],
+        binary(rng, np.repeat([0.8, 0.2], 24)),
+        np.repeat([SIGMA, 2 * SIGMA], 24),
+    )
+    found = measured(scores)
+    assert found.mean.observed > 0.3
+    assert found.mean.excess == pytest.approx(0, abs=0.05)
+    assert found.mean.lower <= 0
+
+
+def test_a_lower_bound_above_zero_has_a_permutation_test_behind_it() -> None:
+    """Members that all lean one way, whatever their rewards: the split's quantile alone would pass."""
+    found = [measured(sharing(40, seed, 1, 1.0, rewarded=False), seed).mean for seed in range(8)]
+    assert all(one.lower <= 0 or one.p_value <= 0.05 for one in found)
 
 
 def test_equal_seeds_give_equal_statistics() -> None:

@@ -53,6 +53,13 @@ def test_equally_good_candidates_do_as_well_as_expected() -> None:
     )
 
 
+def test_what_a_sigma_costs_everyone_is_no_spread_within_it() -> None:
+    rng = np.random.default_rng(3)
+    chance = np.where(np.arange(400) % 2, 0.2, 0.7)[:, None]
+    found = search_luck(population((rng.random((400, 80)) < chance).astype(float), sigmas=(0.01, 0.02)))
+    assert found.spread == pytest.approx(found.luck_spread, rel=0.15)
+
+
 def test_candidates_that_differ_spread_further_than_luck() -> None:
     found = search_luck(population(verdicts(200, 200, spread=1.0)))
     assert found.spread > 1.5 * found.luck_spread

@@ -48,6 +48,8 @@ def test_members_are_the_elites_weighed_by_shrunken_rewards_at_the_largest_beta(
         np.testing.assert_allclose(amplitudes, SCORES.sigmas[elite], rtol=1e-12)
         merge = proposal.direction.merge
         assert (merge.kind, merge.density, merge.normalize) == (name, 0.3, True)
+        papers = {"ties": ("paper", None), "dare": (None, "inverse")}[name]
+        assert (merge.sign_weighting, merge.rescale) == papers
         np.testing.assert_allclose(merge.weights, floored(50 * pulled[elite], 10), rtol=1e-6)
         assert proposal.why["ess"] == pytest.approx(10)
         assert proposal.why["elites"] == len(elite)

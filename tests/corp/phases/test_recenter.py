@@ -135,6 +135,14 @@ def test_candidates_around_a_centre_that_stays_are_weighed_together(tmp_path: Pa
     assert result["finalists"] == run.result("consolidate")["finalists"][:5]
 
 
+def test_a_local_search_has_nothing_to_follow_where_the_searchs_own_step_does_not_win(tmp_path: Path) -> None:
+    run = simulated(tmp_path, job(LOCAL | {"z": 10}), strength=0.05)
+    result = recentered(run)
+    assert result["ended"] == "the search found no step to follow"
+    assert rounds_of(tmp_path) == []
+    assert result["finalists"] == run.result("consolidate")["finalists"][:5]
+
+
 def test_a_local_population_leans_to_the_axes_with_the_energy_it_should_have(tmp_path: Path) -> None:
     run = simulated(tmp_path, job(LOCAL | {"population": 400, "rounds": 1}), strength=STRENGTH)
     recentered(run)
