@@ -30,6 +30,7 @@ NOT_OVER_HTTP = {
     "scoring_stopped",
     "no_signal",
     "run_unfinished",
+    "run_missing",
 }
 
 
