@@ -13,9 +13,11 @@ from corp.audit import AuditReport, audit
 from corp.errors import AuditFailed, RecipeInvalid
 from corp.manifest import Entry, Manifest
 from corp.recipe import Recipe
-from population.direction import Component, Direction
+from population.checkpoint import Checkpoint
+from population.direction import Component, Direction, Law
 from population.errors import ModelMissing
 from population.header import read_header
+from population.scaletable import scale_table
 from tests.corp.exports import DARE, DIRECTION, TIES, export
 
 SECOND = "model-00002-of-00003.safetensors"
@@ -112,6 +114,35 @@ def test_a_merge_is_rebuilt_from_its_recipe_and_a_forged_rule_is_found(
         tamper(exported, replace(recipe, direction=replace(direction, merge=rule)))
         with pytest.raises(AuditFailed, match="are not base \\+ recipe"):
             check(exported, tiny_llama)
+
+
+LAWS = [
+    (Law(kind="lowrank", rank=4), "isotropic"),
+    (Law(), "rms"),
+    (Law(scope="no-norms"), "modular"),
+    (Law(kind="lowrank", rank=2, scope="no-embeddings"), "modular"),
+    (Law(scheme="tied"), "rms"),
+]
+
+
+@pytest.mark.parametrize(
+    ("law", "scale"), LAWS, ids=lambda part: part if isinstance(part, str) else part.kind
+)
+def test_every_kind_of_noise_is_rebuilt_and_another_is_found(
+    tiny_llama: Path, tmp_path: Path, law: Law, scale: str
+) -> None:
+    """A centre that moved twice, under the law with its scale table, as a run exports it."""
+    law = replace(law, scale=scale_table(Checkpoint.open(tiny_llama), scale, law))
+    direction = replace(DIRECTION, law=law) + Direction((Component(17, -0.01), Component(5, 0.02)), law, 1.5)
+    exported = tmp_path / "exported"
+    export(tiny_llama, exported, direction)
+    recipe = Recipe.read(exported / "recipe.json")
+    assert recipe.direction == direction
+    assert check(exported, tiny_llama).tensors == len(recipe.tensors)
+    other = replace(law, kind="full", rank=None) if law.rank else replace(law, scale=1.0)
+    tamper(exported, replace(recipe, direction=replace(direction, law=other)))
+    with pytest.raises(AuditFailed, match="are not base \\+ recipe"):
+        check(exported, tiny_llama)
 
 
 def test_a_changed_tensor_digest_under_a_forged_manifest_is_found(exported: Path, tiny_llama: Path) -> None:
