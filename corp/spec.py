@@ -157,6 +157,12 @@ class GateSpec(Section):
     metric: Literal["success", "value"] = Field(
         default="success", description="what is compared: passes, or the verifier's graded values"
     )
+    samples: int = Field(
+        default=1, ge=1, le=64, description="answers per prompt; several are drawn and averaged per prompt"
+    )
+    temperature: float = Field(
+        default=0.7, gt=0, le=10, allow_inf_nan=False, description="at which several samples are drawn"
+    )
     min_prompts: int = Field(default=30, ge=30, le=1_000_000, description="refuse a smaller gate split")
     guards: tuple[GuardSpec, ...] = Field(
         default=(), max_length=16, description="tasks that must not get worse"
@@ -250,6 +256,16 @@ class JobSpec(Section):
         ):
             if len(set(values)) != len(values):
                 raise ValueError(f"{label} names a value twice: {values}")
+        return self
+
+    @model_validator(mode="after")
+    def _looks_hold_alpha(self) -> JobSpec:
+        """Beyond this the worst case of `corp.gate.spending` is not covered."""
+        if self.gate.looks == "rounds" and (self.recenter.further() > 3 or self.gate.proposals > 1):
+            raise ValueError(
+                "gate.looks: rounds holds gate.alpha for at most three rounds after the search and one"
+                f" proposal; these are {self.recenter.further()} and {self.gate.proposals}"
+            )
         return self
 
 

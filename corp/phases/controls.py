@@ -87,7 +87,8 @@ class Controls:
     def merges(self) -> None:
         """The chosen model, and random merges of its length."""
         if not self.run.finished("gate"):
-            self.skip("merges", f"nothing went to the gate: {self.run.result('consolidate')['reason']}")
+            last = "recenter" if self.run.finished("recenter") else "consolidate"
+            self.skip("merges", f"nothing went to the gate: {self.run.result(last)['reason']}")
             return
         chosen, seed = chosen_candidate(self.run), self.run.prepared.spec.population.seed
         self.single("chosen", chosen, self.run.score(PHASE, SPLIT, [chosen]))

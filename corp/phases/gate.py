@@ -24,7 +24,8 @@ def gate_phase(run: Run) -> dict[str, object]:
     run.engine.set_weights(chosen.direction)
     result = {**found, **shown, "weights": run.engine.digest()}
     if result["accepted"]:
-        table = run.score("gate", "gate", [BASE, chosen])  # from the store
+        # From the store; where samples decided, the greedy answers that an auditor can repeat.
+        table = run.score("gate", "gate", [BASE, chosen])
         write_evidence(run, table, chosen)
         result["test"] = test_scores(run, chosen, shown["decision"]["level"])
         result["sample"] = fixed_sample(run, table, chosen)

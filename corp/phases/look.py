@@ -12,11 +12,12 @@ import numpy.typing as npt
 
 from corp.gate import ledger
 from corp.gate.decision import Decision
-from corp.gate.family import METHODS, judge
+from corp.gate.family import METHODS, Metric, judge
 from corp.gate.guard import Guarded
 from corp.gate.holm import check_count
 from corp.phases.guards import guard_results
 from corp.phases.run import Run
+from population.answering import Draws
 from population.proposal import BASE, Candidate
 from population.table import Table
 from verify.strict_json import canonical
@@ -55,11 +56,11 @@ def look(
     spec = run.prepared.spec.gate
     check_count(len(candidates))
     register(run, name, [centre, *candidates], level)
-    table = run.score("gate", "gate", [centre, *candidates])
+    metric: Metric = "value" if spec.samples > 1 else spec.metric  # a mean of samples is a grade
     decisions = judge(
-        [pair(run, table, row) for row in range(1, len(candidates) + 1)],
+        answered(run, [centre, *candidates]),
         policy=spec.policy,
-        metric=spec.metric,
+        metric=metric,
         alpha=level,
         seed=run.prepared.spec.population.seed,
     )
@@ -69,7 +70,8 @@ def look(
         "level": level,
         "policy": spec.policy,
         "metric": spec.metric,
-        "method": METHODS[spec.policy, spec.metric],
+        "samples": spec.samples,
+        "method": METHODS[spec.policy, metric],
         "proposals": rows,
         "winner": next((row["key"] for row in rows if row["accepted"]), None),
     }
@@ -93,13 +95,37 @@ def split_digest(task: Task) -> str:
     return sha256(b"\n".join(canonical(item) for item in task.splits["gate"])).hexdigest()
 
 
+def answered(run: Run, rows: Sequence[Candidate]) -> list[Pair]:
+    """The first of ``rows`` and each other one on the gate split, greedily or by several samples a prompt."""
+    if run.prepared.spec.gate.samples == 1:
+        table = run.score("gate", "gate", rows)
+        return [pair(run, table, row) for row in range(1, len(rows))]
+    base, *others = (sampled(run, one) for one in rows)
+    judged = [~np.isnan(base).all(axis=1) & ~np.isnan(other).all(axis=1) for other in others]
+    return [(base[both], other[both]) for other, both in zip(others, judged, strict=True)]
+
+
+def sampled(run: Run, candidate: Candidate) -> npt.NDArray[np.float64]:
+    """What is compared, per prompt and sample, NaN where it could not be judged, shape (n, samples)."""
+    spec = run.prepared.spec.gate
+    draws = Draws(spec.temperature, seed=run.prepared.spec.population.seed)
+    stem = f"{candidate.key}~gate{spec.temperature:g}"
+    copies = [replace(candidate, key=f"{stem}#{number}") for number in range(spec.samples)]
+    table = run.score("gate", "gate", copies, sampling=draws)
+    return np.where(table.valid, compared(run, table), np.nan).T
+
+
+def compared(run: Run, table: Table) -> npt.NDArray[np.float64]:
+    """Passes as 0 and 1, or the verifier's values, shape (candidates, n)."""
+    if run.prepared.spec.gate.metric == "value":
+        return table.values
+    return table.success(run.prepared.task.pass_threshold).astype(np.float64)
+
+
 def pair(run: Run, table: Table, row: int) -> Pair:
     """What is compared, of the first row and ``row``, on the prompts where both verdicts are valid."""
     both = table.valid[0] & table.valid[row]
-    if run.prepared.spec.gate.metric == "value":
-        shown = table.values
-    else:
-        shown = table.success(run.prepared.task.pass_threshold).astype(np.float64)
+    shown = compared(run, table)
     return shown[0, both], shown[row, both]
 
 

@@ -111,6 +111,7 @@ def summary(run: Run, trail: Trail, ended: str) -> dict[str, object]:
 def told(moves: list[dict[str, Any]]) -> str:
     first, last = moves[0], moves[-1]
     return (
-        f"the centre of round {last['round']}, after {len(moves)} accepted steps, gets {last['after']:.3f} on"
+        f"the centre of round {last['round']}, after {len(moves)} accepted"
+        f" step{'s' if len(moves) > 1 else ''}, gets {last['after']:.3f} on"
         f" select, where the base gets {first['before']:.3f}"
     )

@@ -167,3 +167,14 @@ def test_too_few_elites_are_refused_before_the_search_unless_the_operator_needs_
     for population, operators in ((few, ["es"]), ({**few, "size": 15}, ["corp"])):
         spec = pocket_spec(pocket, population=population, consolidate={"operators": operators})
         assemble(spec, Path(".")).task.close()
+
+
+@pytest.mark.parametrize(("rounds", "proposals"), [(5, 1), (3, 2)])
+def test_looks_that_the_level_does_not_cover_are_refused(pocket: Path, rounds: int, proposals: int) -> None:
+    gate = {"looks": "rounds", "proposals": proposals}
+    recenter = {"mode": "rounds", "rounds": rounds}
+    with pytest.raises(SpecInvalid, match="at most three rounds after the search and one proposal"):
+        parse({**pocket_job(pocket), "gate": gate, "recenter": recenter}, "job")
+    parse(
+        {**pocket_job(pocket), "gate": gate | {"proposals": 1}, "recenter": recenter | {"rounds": 4}}, "job"
+    )

@@ -50,9 +50,10 @@ class FakeRun(SimpleNamespace):
     def finished(self, name: str) -> bool:
         return name in self.results
 
-    def score(self, phase: str, split: str, candidates: Sequence[Candidate]) -> Table:
+    def score(self, phase: str, split: str, candidates: Sequence[Candidate], sampling: Any = None) -> Table:
         keys = [one.key for one in candidates]
         self.asked.append((split, keys))
+        self.drawn.append(sampling)
         self.before_scoring(split)
         values = np.array([self.scores[split][key] for key in keys], np.float64)
         valid = np.array([self.valid.get(key, [True] * values.shape[1]) for key in keys])
@@ -81,6 +82,7 @@ def fake_run(
         valid=valid or {},
         before_scoring=before_scoring,
         asked=[],
+        drawn=[],
         emit=ignore,
         results={"consolidate": {"chosen": rows[0] if rows else None, "finalists": rows}},
         prepared=SimpleNamespace(task=task, spec=spec, guards=()),

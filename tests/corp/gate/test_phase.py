@@ -77,6 +77,30 @@ def test_graded_rewards_are_compared_by_value(tmp_path: Path, evidence: dict[str
     assert not gate_phase(fake_run(tmp_path, {"gate": shaped}, metric="success"))["accepted"]
 
 
+def test_several_samples_of_a_prompt_are_one_observation(tmp_path: Path, evidence: dict[str, Any]) -> None:
+    """Four copies of four lucky fixes stay four: as prompts of their own they would have p = 3e-5."""
+    copies = {f"{key}~gate0.7#{i}": values for key, values in LUCKY.items() for i in range(4)}
+    run = fake_run(tmp_path, {"gate": LUCKY | copies}, samples=4)
+    result = gate_phase(run)
+    assert not result["accepted"]
+    assert (result["decision"]["n"], result["decision"]["p_value"]) == (N, 0.125)
+    assert [keys for _, keys in run.asked] == [[f"{key}~gate0.7#{i}" for i in range(4)] for key in LUCKY]
+    assert {draws.temperature for draws in run.drawn} == {0.7}
+
+    # A prompt counts with the samples that could be judged, and drops out where there is none.
+    half = {f"{key}~gate0.5#{i}": right(10 + 20 * i * (key == "first")) for key in LUCKY for i in range(2)}
+    valid = {f"first~gate0.5#{i}": [i == 0] + [True] * (N - 2) + [False] for i in range(2)}
+    scores = {"gate": BETTER | half, "test": BETTER}
+    (tmp_path / "half").mkdir()
+    run = fake_run(tmp_path / "half", scores, valid=valid, samples=2, temperature=0.5)
+    result = gate_phase(run)
+    assert result["accepted"]
+    assert result["method"].startswith("paired sign-flip")
+    assert result["decision"]["n"] == N - 1
+    assert result["decision"]["gain"] == pytest.approx(0.5 * 20 / (N - 1))
+    assert evidence["texts"][0] == "first 0"
+
+
 def test_prompts_that_one_of_the_two_was_not_judged_on_are_left_out(
     tmp_path: Path, evidence: dict[str, Any]
 ) -> None:
