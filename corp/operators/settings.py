@@ -35,7 +35,7 @@ class OperatorSettings(BaseModel):
     min_elites: int = Field(
         default=8, ge=1, le=100_000, description="a quantile that leaves fewer elites is skipped"
     )
-    rank: int = Field(default=8, ge=1, le=256, description="leading dimensions of the cloud: of top_r, and of the subspace diagnostic")
+    rank: int = Field(default=8, ge=1, le=256, description="cloud dimensions: top_r and diagnostics")
     density: float = Field(
         default=0.2, ge=1 / 65536, le=1, description="ties, dare: share of each tensor kept"
     )
