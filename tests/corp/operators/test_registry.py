@@ -12,6 +12,7 @@ import pytest
 
 from corp.errors import NoSignal, OperatorInvalid
 from corp.operators import OPERATORS, OperatorSettings, PopulationScores, Proposal, operator
+from corp.preflight import MERGES, WITHOUT_ELITES
 from population.direction import Component, Direction, Law
 from tests.corp.operators.populations import (
     SIGMAS,
@@ -25,7 +26,7 @@ from tests.corp.operators.populations import (
 
 DOCS = Path(__file__).parents[3] / "docs/operators.md"
 SETTINGS = OperatorSettings(q=(0.5, 0.7), beta=(5, 20), evaluations=12)
-LINEAR = [name for name in OPERATORS if name not in ("ties", "dare")]
+LINEAR = [name for name in OPERATORS if name not in MERGES]
 
 
 def proposals(name: str, scores: PopulationScores, settings=SETTINGS) -> list[Proposal]:
@@ -190,3 +191,15 @@ def test_laws_are_not_mixed():
         PopulationScores(
             scores.keys, (tied, *scores.perturbations[1:]), scores.sigmas, scores.values, scores.base
         )
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_preflight_knows_which_operators_need_elites_and_which_make_merges(name):
+    scores = population(verdicts(48, 90, 1))
+    few = SETTINGS.model_copy(update={"min_elites": 49})
+    if name in WITHOUT_ELITES:
+        assert proposals(name, scores, few)
+    else:
+        with pytest.raises(OperatorInvalid, match="min_elites = 49"):
+            proposals(name, scores, few)
+    assert all((p.direction.merge is not None) == (name in MERGES) for p in proposals(name, scores))
