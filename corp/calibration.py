@@ -103,22 +103,17 @@ def _next(points: Sequence[Point], low: Point | None, high: Point | None, target
     if low and high:
         if not (low.kl > 0 and high.kl < math.inf) or len(points) > MOST // 2:
             return math.sqrt(low.sigma * high.sigma)
-        guess = _secant(low, high, target)
+        secant = math.log(target / low.kl) / _slope(low, high)
         width = math.log(high.sigma / low.sigma)
-        inside = min(max(math.log(guess / low.sigma), 0.1 * width), 0.9 * width)
-        return low.sigma * math.exp(inside)
+        return low.sigma * math.exp(min(max(secant, 0.1 * width), 0.9 * width))
     last = points[-1]
     if last.kl == 0:
         return last.sigma * STRIDE
     if last.kl == math.inf:
         return last.sigma / STRIDE
     slope = _slope(*points[-2:]) if len(points) > 1 else 2.0
-    factor = math.exp(math.log(target / last.kl) / slope)
-    return last.sigma * min(max(factor, 1 / STRIDE), STRIDE)
-
-
-def _secant(low: Point, high: Point, target: float) -> float:
-    return low.sigma * math.exp(math.log(target / low.kl) / _slope(low, high))
+    far = math.log(STRIDE)
+    return last.sigma * math.exp(min(max(math.log(target / last.kl) / slope, -far), far))
 
 
 def _slope(a: Point, b: Point) -> float:

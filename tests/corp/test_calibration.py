@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from corp.calibration import MOST, TOLERANCE, levels, median, outliers, round_sigma, search
@@ -93,6 +93,7 @@ def test_what_cannot_be_reached_is_said(kl: Callable[[float], float], message: s
     assert all(BOUNDS[0] <= sigma <= BOUNDS[1] for sigma in curve.asked)
 
 
+@example([0.0, 0.0, 0.5, 2.2250738585072014e-308] + [0.0] * (MOST - 4), 1.0)  # its secant overflows
 @given(st.lists(st.floats(0, 10), min_size=MOST, max_size=MOST), st.floats(1e-3, 1))
 def test_whatever_is_measured_the_search_ends_and_repeats_itself(answers: list[float], target: float) -> None:
     """No curve at all: arbitrary answers in turn, each σ keeping its own."""

@@ -47,7 +47,7 @@ def test_a_round_has_a_candidate_for_every_level_of_sigma(pocket: Path) -> None:
 
 def test_rounds_that_leave_too_few_elites_are_refused(pocket: Path, tmp_path: Path) -> None:
     spec = parse(job(pocket, {"mode": "rounds", "rounds": 10}), "job")
-    with pytest.raises(SpecInvalid, match=r"12 candidates leaves reward_mean 6 elites at q = 0\.5"):
+    with pytest.raises(SpecInvalid, match=r"population of 12 leaves reward_mean 6 elites at q = 0\.5"):
         assemble(spec, tmp_path)
     local = parse(job(pocket, {"mode": "local", "population": 10}), "job")
     with pytest.raises(SpecInvalid, match="a population of 10"):

@@ -16,6 +16,8 @@ from benchmarks.memory import high_water, reset_high_water, status
 from benchmarks.operators import run, scored
 from corp.operators import OPERATORS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 
 
