@@ -13,10 +13,10 @@ import pytest
 
 from corp.errors import GateSpent
 from corp.gate.ledger import NAME
+from corp.results import publish_result, read_result
 from corp.run import execute
 from corp.spec import JobSpec
 from population.direction import Direction
-from population.publish import publish_json
 from tests.corp.jobs import ignore, never, pocket_spec
 from tests.corp.test_gatecheck import guard
 
@@ -86,10 +86,10 @@ def assert_guarded(gate: dict[str, Any]) -> None:
 
 def assert_spent(spec: JobSpec, target: Path) -> None:
     """Another candidate on the same prompts."""
-    found = json.loads((target / "consolidate.json").read_text())
+    found = read_result(target, "consolidate")
     (target / "gate.json").unlink()
     for row in found["finalists"]:
         row["direction"] = (Direction.from_json(row["direction"]) * 1.5).to_json()
-    publish_json(target / "consolidate.json", found)
+    publish_result(target, "consolidate", found)
     with pytest.raises(GateSpent, match="was used in look gate"):
         execute(spec, target, folder=target, emit=ignore, cancelled=never)
