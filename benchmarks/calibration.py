@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.pocket import ADDITION
 from corp.calibration import median
 from corp.operators import PopulationScores
 from corp.operators.reliability import reliability
@@ -72,14 +73,7 @@ class Level:
 def pocket_job(model: Path, size: int, scale: str, scope: str) -> JobSpec:
     data = {
         "model": str(model),
-        "task": {
-            "name": "addition",
-            "data": {"generator": "addition", "seed": 0},
-            "prompt": {"user": "{question}"},
-            "verifier": {"kind": "exact"},
-            "splits": {"support": 400, "select": 500, "gate": 30, "test": 2000},
-            "max_new_tokens": 4,
-        },
+        "task": ADDITION | {"splits": {"support": 400, "select": 500, "gate": 30, "test": 2000}},
         "population": {"size": size, "scale": scale, "scope": scope, "seed": 1},
         "consolidate": {"operators": ["es"], "radii": [0.25, 0.5, 0.75, 1, 1.5, 2, 3]},
         "engine": {"batch_size": 500, "threads": 1},

@@ -26,6 +26,13 @@ from corp.spec import JobSpec, parse
 from examples.pocket import train
 
 STOPPED_AT = 0.55
+ADDITION: dict[str, Any] = {
+    "name": "addition",
+    "data": {"generator": "addition", "seed": 0},
+    "prompt": {"user": "{question}"},
+    "verifier": {"kind": "exact"},
+    "max_new_tokens": 4,
+}
 
 ARMS = (
     Arm("top1", "top1"),
@@ -52,14 +59,7 @@ def job(model: Path) -> JobSpec:
     values: dict[str, Any] = {
         "name": "pocket",
         "model": str(model),
-        "task": {
-            "name": "addition",
-            "data": {"generator": "addition", "seed": 0},
-            "prompt": {"user": "{question}"},
-            "verifier": {"kind": "exact"},
-            "splits": {"support": 400, "select": 500, "gate": 100, "test": 2000},
-            "max_new_tokens": 4,
-        },
+        "task": ADDITION | {"splits": {"support": 400, "select": 500, "gate": 100, "test": 2000}},
         "population": {"size": 240, "sigmas": [0.005, 0.01, 0.02]},
         "consolidate": {"q": [0.5, 0.7], "beta": [5, 20], "scales": [1, 2, 4, 8]},
         "engine": {"batch_size": 500, "threads": 1},

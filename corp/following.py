@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from corp.operators.cloud import Cloud, Vector
+from corp.operators.reliability import softmax_with_floor
 from corp.operators.scores import Flags, PopulationScores
 from population.local import Axes
 
@@ -40,29 +41,7 @@ def search_weights(score: Vector, target: float) -> Vector:
         score: > 0, shape (K,).
         target: at least 1.
     """
-    return _softmax(score, _solved(score, target))
-
-
-def _softmax(score: Vector, beta: float) -> Vector:
-    weights: Vector = np.exp(beta * (score - score.max()))
-    weights /= weights.sum()
-    return weights
-
-
-def _solved(score: Vector, target: float) -> float:
-    """The inverse temperature, bisected: log Σ exp is convex, so the effective sample size falls in it."""
-    low, high = 0.0, 1.0 / float(score.max())
-    while _ess(score, high) > target and high < FINEST:
-        low, high = high, 2 * high
-    for _ in range(100):  # 53 bits of mantissa would do
-        middle = (low + high) / 2
-        low, high = (middle, high) if _ess(score, middle) > target else (low, middle)
-    return low
-
-
-def _ess(score: Vector, beta: float) -> float:
-    weights = _softmax(score, beta)
-    return 1.0 / float(weights @ weights)
+    return softmax_with_floor(FINEST * (score / score.max()), target)
 
 
 def ess_target(number: int, rounds: int) -> float:

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from corp.operators.proposal import Proposal
 from corp.operators.scores import Vector
 from population.direction import Direction
-from population.proposal import Candidate
+from population.proposal import Candidate, moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +37,6 @@ def line(proposals: Sequence[Proposal], centre: Direction | None = None) -> list
             candidate = Candidate(key, direction, scale * proposal.norm)
             points.setdefault(direction.digest(), Point(index, scale, candidate))
     return list(points.values())
-
-
-def moved(centre: Direction | None, step: Direction) -> Direction:
-    """The centre moved by `step`; with no centre the step itself, whose scales share one sum of noise."""
-    return step if centre is None else centre + step
 
 
 def choose(points: Sequence[Point], rewards: Vector) -> int:
@@ -84,21 +77,3 @@ def describe_point(point: Point, reward: float) -> dict[str, Any]:
         "select": reward,
         "direction": direction.to_json(),
     }
-
-
-def best_of_none(n: int, spread: float, points: int) -> float:
-    """How far the best of `points` equally good models lies above their mean by luck alone.
-
-    The expected maximum of `points` independent normal scores with standard deviation spread / sqrt(n)
-    (Blom's approximation, Biometrika 1958). Models of one line search answer alike, so this is an upper
-    bound.
-
-    Args:
-        n: prompts.
-        spread: standard deviation of one prompt's value between equally good models.
-    """
-    from scipy.special import ndtri
-
-    if points < 2:
-        return 0.0
-    return float(ndtri((points - 0.375) / (points + 0.25)) * spread / np.sqrt(n))

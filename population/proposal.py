@@ -64,16 +64,17 @@ def around(centre: Candidate, members: Sequence[Candidate], prefix: str) -> tupl
     Raises:
         DirectionInvalid: laws differ, or a direction that has no algebra.
     """
-    return tuple(
-        Candidate(prefix + member.key, _moved(centre.direction, member.direction), member.sigma)
-        for member in members
-    )
+    candidates = []
+    for member in members:
+        assert member.direction is not None
+        direction = moved(centre.direction, member.direction)
+        candidates.append(Candidate(prefix + member.key, direction, member.sigma))
+    return tuple(candidates)
 
 
-def _moved(centre: Direction | None, step: Direction | None) -> Direction | None:
-    if centre is None or step is None:
-        return centre if step is None else step
-    return centre + step
+def moved(centre: Direction | None, step: Direction) -> Direction:
+    """The centre moved by ``step``; with no centre the step itself, whose multiples share one sum."""
+    return step if centre is None else centre + step
 
 
 def candidate_seed(seed: int, index: int) -> int:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from corp.linesearch import best_of_none
 from corp.operators.scores import PopulationScores, Vector
 
 GRID = 4001
@@ -187,5 +186,5 @@ def select_luck(points: int, base: Vector, best: Vector) -> SelectLuck | None:
     before, after = float(np.nanmean(base)), float(np.nanmean(best))
     # Two equally good models differ by twice the variance of one of them.
     spread = float(np.sqrt(np.mean(difference**2) / 2))
-    luck = best_of_none(difference.size, spread, points)
-    return SelectLuck(points, int(difference.size), before, after, before + luck)
+    equal = Null(np.array([points]), np.array([before]), np.array([spread / math.sqrt(difference.size)]))
+    return SelectLuck(points, int(difference.size), before, after, equal.expected_best())

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from corp.errors import NoSignal, OperatorInvalid
-from corp.linesearch import Point, finalists, line, moved
+from corp.linesearch import Point, finalists, line
 from corp.operators import OPERATORS, PopulationScores, Proposal
 from corp.operators.scores import Vector
 from corp.phases.population import population_scores
 from corp.phases.run import Run
 from corp.phases.staging import Stage
 from population.direction import Direction
-from population.proposal import BASE, Candidate
+from population.proposal import BASE, Candidate, moved
 
 
 def consolidate_phase(run: Run) -> dict[str, object]:

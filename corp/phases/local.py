@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from corp.following import axes_of, constructive, ess_target, follow, next_iota
-from corp.linesearch import Point, choose, line, moved
+from corp.linesearch import Point, choose, line
 from corp.operators import PopulationScores, Proposal
 from corp.operators.proposal import unit
 from corp.phases.consolidate import Evaluation, describe, propose
@@ -22,7 +22,7 @@ from corp.phases.shortlist import on, shortlist, support_halves
 from corp.phases.steps import Step, record, score_around, try_step
 from corp.recentering import State
 from population.local import local
-from population.proposal import Candidate, around, isotropic
+from population.proposal import Candidate, around, isotropic, moved
 
 MULTIPLES = (0.5, 1.0, 2.0)
 """Steps that are tried in units of the last one and, on select, in units of the one that passed."""

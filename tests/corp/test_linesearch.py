@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from corp.linesearch import best_of_none, choose, finalists, line, moved
+from corp.linesearch import choose, finalists, line
 from corp.operators import Proposal
 from population.direction import Component, Direction, Law
+from population.proposal import moved
 
 
 def proposal(seed: int, scales: tuple[float, ...], norm: float = 0.1) -> Proposal:
@@ -51,12 +52,3 @@ def test_finalists_beat_the_base_and_follow_different_directions() -> None:
     lenient = [replace(entry, must_beat_base=False) for entry in proposals]
     assert len(finalists(points, rewards, 0.8, 5, lenient)) == 3
     assert json.loads(json.dumps(found)) == found
-
-
-@pytest.mark.parametrize("points", [2, 8, 126, 5000])
-def test_the_best_of_equal_models_is_as_lucky_as_a_simulation_says(points: int) -> None:
-    rng = np.random.default_rng(points)
-    best = rng.binomial(200, 0.4, (400, points)).max(axis=1) / 200 - 0.4
-    expected = best_of_none(200, float(np.sqrt(0.4 * 0.6)), points)
-    assert expected == pytest.approx(best.mean(), abs=0.006)
-    assert best_of_none(200, 0.5, 1) == 0
