@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field, PrivateAttr, field_validator
 
-from verify.child import Child
+from verify.child import Child, import_paths
 from verify.kinds.kind import Grade, Kind, Ungradable, describe, graded, read
 from verify.strict_json import canonical, loads, same
 from verify.verdict import Fault, Item
 
 _MAX_SCHEMA = 65_536
+_SCRIPT = Path(__file__).parents[1] / "children" / "schema.py"
 _FENCE = re.compile(r"```(?:json)?[ \t]*\n(?P<body>.*)\n?```", re.DOTALL | re.IGNORECASE)
-
-
-def _import_paths() -> list[str]:
-    return [path for path in sys.path if Path(path).is_absolute() and Path(path).is_dir()]
 
 
 class JsonSchema(Kind):
@@ -41,7 +37,7 @@ class JsonSchema(Kind):
         default="allow", description="whether the JSON may stand in a ```json fence"
     )
     timeout: float = Field(default=1.0, gt=0, le=60, description="CPU seconds per check")
-    _child: Child = PrivateAttr(default_factory=lambda: Child(_import_paths()))
+    _child: Child = PrivateAttr(default_factory=lambda: Child(_SCRIPT, import_paths()))
 
     @field_validator("schema_")
     @classmethod
@@ -98,7 +94,7 @@ class JsonSchema(Kind):
         return match["body"] if match and self.fence != "refuse" else completion
 
     def _fits(self, schema: dict[str, Any], text: str) -> bool:
-        question = {"ask": "schema", "schema": canonical(schema).decode(), "text": text}
+        question = {"schema": canonical(schema).decode(), "text": text}
         answer = self._child.ask(question, self.timeout)
         if "bad" in answer:
             raise Ungradable(Fault.ITEM_VALUE, answer["bad"])

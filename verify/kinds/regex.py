@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import Field, PrivateAttr, field_validator
@@ -14,6 +15,7 @@ from verify.verdict import Fault, Item
 # Compiling happens in this process and cannot be killed. The slowest known pattern, a hundred full-range
 # classes of five characters under (?i), takes 3.8 s of it; this length bounds such a pattern to twice that.
 MAX_PATTERN = 1_000
+_SCRIPT = Path(__file__).parents[1] / "children" / "pattern.py"
 
 
 class Regex(Kind):
@@ -34,7 +36,7 @@ class Regex(Kind):
     mode: Literal["search", "full"] = Field(default="search", description="find it anywhere, or match all")
     strip: bool = Field(default=True, description="ignore white space around the completion")
     timeout: float = Field(default=1.0, gt=0, le=60, description="CPU seconds per match")
-    _child: Child = PrivateAttr(default_factory=Child)
+    _child: Child = PrivateAttr(default_factory=lambda: Child(_SCRIPT))
 
     @field_validator("pattern")
     @classmethod
@@ -51,7 +53,6 @@ class Regex(Kind):
 
     def grade(self, item: Item, completion: str) -> Grade:
         question = {
-            "ask": "regex",
             "pattern": self._wanted(item),
             "text": self._plain(completion),
             "full": self.mode == "full",
