@@ -7,7 +7,8 @@ CorpError
 ├── SplitOverlap        the same content stands in two splits
 ├── VerifierUnknown     no verifier of that kind
 ├── VerifierInvalid     parameters that the kind does not take
-└── VerifierRejected    a verifier that fails on the task's own rows
+├── VerifierRejected    a verifier that fails on the task's own rows
+└── ExtraMissing        an optional part that is not installed
 """
 
 from __future__ import annotations
@@ -57,3 +58,17 @@ class VerifierInvalid(CorpError):
 
 class VerifierRejected(CorpError):
     code = "verifier_rejected"
+
+
+class ExtraMissing(CorpError):
+    """Args:
+    what: the part that needs it, for example "verifier math".
+    extra: the name in `pip install 'corp-posttrain[extra]'`.
+    """
+
+    code = "extra_missing"
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(
+            f"{what} needs packages that are not installed", hint=f"pip install 'corp-posttrain[{extra}]'"
+        )
