@@ -98,8 +98,12 @@ class Task:
         return self.spec.prompt.messages(item)
 
     def succeeds(self, verdict: Verdict) -> bool:
-        """Whether a completion counts as a success; a verdict that is not valid never does."""
-        return verdict.valid and verdict.value >= self.pass_threshold
+        """Whether a completion counts as a success: the verifier's own word, else a value at the pass mark.
+
+        A verdict that is not valid is never a success.
+        """
+        reached = verdict.value >= self.pass_threshold if verdict.success is None else verdict.success
+        return verdict.valid and reached
 
     def check(self) -> Validation:
         """Tries the verifier on the task's own rows.

@@ -27,7 +27,8 @@ class Verdict:
     """One completion's score.
 
     `value` counts only where `valid` is true; a verifier that fails says so instead of scoring 0.
-    `error` is a `Fault` or None, `detail` the sentence behind it. Equality ignores the latency.
+    `success` is the kind's own strict judgement, kept apart from a shaped `value`; None leaves it to the task's
+    pass mark. `error` is a `Fault` or None, `detail` the sentence behind it. Equality ignores the latency.
     """
 
     value: float
@@ -36,6 +37,7 @@ class Verdict:
     error: str | None = None
     latency_ms: float = field(default=0.0, compare=False)
     detail: str = ""
+    success: bool | None = None
 
 
 class Verifier(Protocol):

@@ -26,8 +26,15 @@ class Ungradable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Grade:
+    """What a kind gives: `value` drives a search, `success` decides a gate.
+
+    A kind whose value pays for more than being right (format, closeness, length) says `success` itself; for
+    the others None is enough: a success is then a value that reaches the task's `pass_threshold`.
+    """
+
     value: float
     components: Components = field(default_factory=dict)
+    success: bool | None = None
 
 
 def graded(right: bool, **components: bool) -> Grade:
@@ -89,6 +96,7 @@ class Kind(BaseModel):
             error=error,
             latency_ms=(time.perf_counter() - started) * 1e3,
             detail=detail,
+            success=grade.success,
         )
 
     def _attempt(self, item: Item, completion: object) -> tuple[Grade, str | None, str]:
