@@ -16,6 +16,7 @@ def test_the_kinds_are_these() -> None:
         "exact",
         "gsm8k",
         "json_schema",
+        "math",
         "numeric",
         "random",
         "regex",

@@ -1,0 +1,1 @@
+"""Mathematical answers in text: where the final one stands, its one spelling, what equals what."""
