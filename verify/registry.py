@@ -16,13 +16,16 @@ from verify.kinds.exact import Exact
 from verify.kinds.gsm8k import Gsm8k
 from verify.kinds.json_schema import JsonSchema
 from verify.kinds.kind import Kind, describe
+from verify.kinds.logprob import Logprob
 from verify.kinds.math import Math
+from verify.kinds.mixed import Mixed
 from verify.kinds.numeric import Numeric
 from verify.kinds.regex import Regex
 from verify.verdict import Verifier
 
 _KINDS: Mapping[str, type[Kind]] = {
-    model.kind: model for model in (Choice, Coin, Countdown, Exact, Gsm8k, JsonSchema, Math, Numeric, Regex)
+    model.kind: model
+    for model in (Choice, Coin, Countdown, Exact, Gsm8k, JsonSchema, Logprob, Math, Mixed, Numeric, Regex)
 }
 KINDS: tuple[str, ...] = tuple(sorted(_KINDS))
 

@@ -8,10 +8,19 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from verify.data import SPLITS, DataSpec, GeneratorSource, RowsSource, SplitSources
 from verify.errors import TaskInvalid
+from verify.kinds.likelihood import Likelihood
 from verify.prompt import Message, PromptSpec
 from verify.registry import verifier
 from verify.splits import Splitter
@@ -77,6 +86,19 @@ class TaskSpec(BaseModel):
             if isinstance(source, GeneratorSource):
                 source.family()
         return data
+
+    @model_validator(mode="after")
+    def _passable(self) -> TaskSpec:
+        """Raises TaskInvalid where no value reaches the pass mark."""
+        judge = _verifier(self.verifier)
+        judge.close()
+        if isinstance(judge, Likelihood) and self.pass_threshold >= judge.ceiling:
+            raise TaskInvalid(
+                f"values of verifier {judge.kind} lie below {judge.ceiling:g}; none reaches pass_threshold"
+                f" {self.pass_threshold:g}",
+                hint="state pass_threshold in nats, for example -0.7, or the verifier's choices",
+            )
+        return self
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from verify.errors import VerifierRejected
+from verify.kinds.kind import Ungradable
+from verify.kinds.likelihood import Likelihood
 from verify.verdict import Fault, Item, Verdict, Verifier
 
 ROWS_PER_SPLIT = 64
@@ -36,6 +38,11 @@ def validate(verifier: Verifier, splits: Mapping[str, tuple[Item, ...]]) -> Vali
         VerifierRejected: no verdict at all was valid, or a row lacks what the verifier reads from it.
     """
     _refuse_missing_fields(verifier, splits)
+    if isinstance(verifier, Likelihood):
+        _refuse_unscorable(verifier, splits)
+        if verifier.inner is None:  # nothing that a model writes is judged
+            return Validation(rows=0, oracle=None, constants={}, errors={})
+        verifier = verifier.inner
     trials = list(_trials(verifier, splits))
     errors = Counter(verdict.error for _, _, verdict in trials if verdict.error is not None)
     _refuse_bad_rows(verifier, trials)
@@ -83,6 +90,15 @@ def _refuse_missing_fields(verifier: Verifier, splits: Mapping[str, tuple[Item, 
             for name in verifier.fields:
                 if item.get(name) is None:
                     raise _rejected(verifier, f"{split} row {number}", f"the item has no field {name!r}")
+
+
+def _refuse_unscorable(verifier: Likelihood, splits: Mapping[str, tuple[Item, ...]]) -> None:
+    for split, items in splits.items():
+        for number, item in enumerate(items):
+            try:
+                verifier.continuations(item)
+            except Ungradable as fault:
+                raise _rejected(verifier, f"{split} row {number}", str(fault)) from None
 
 
 def _refuse_bad_rows(verifier: Verifier, trials: list[Trial]) -> None:

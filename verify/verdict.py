@@ -18,6 +18,7 @@ class Fault(StrEnum):
     ITEM_VALUE = "item_value"  # the field is there and makes no sense
     NOT_FINITE = "not_finite"  # the verifier computed NaN or an infinity
     TIMEOUT = "timeout"  # stopped at its time limit
+    LOGPROBS = "logprobs"  # the verifier needs an engine's log-probabilities and was given none
     PROCESS = "process"  # the child process that does the work cannot be kept alive
     EXCEPTION = "exception"  # anything else that was raised
 

@@ -16,12 +16,15 @@ def test_the_kinds_are_these() -> None:
         "exact",
         "gsm8k",
         "json_schema",
+        "logprob",
         "math",
+        "mixed",
         "numeric",
         "random",
         "regex",
     )
-    assert all(verify.verifier(kind).kind == kind for kind in verify.KINDS)
+    needed: dict[str, dict[str, object]] = {"mixed": {"verifier": {"kind": "exact"}}}
+    assert all(verify.verifier(kind, **needed.get(kind, {})).kind == kind for kind in verify.KINDS)
 
 
 def test_an_unknown_kind_lists_the_known_ones_and_the_nearest() -> None:

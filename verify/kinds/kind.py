@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -87,8 +87,11 @@ class Kind(BaseModel):
         """Ends what the verifier started; most start nothing."""
 
     def __call__(self, item: Item, completion: str) -> Verdict:
+        return self._verdict(completion, lambda text: self.grade(item, text))
+
+    def _verdict(self, completion: object, work: Callable[[str], Grade]) -> Verdict:
         started = time.perf_counter()
-        grade, error, detail = self._attempt(item, completion)
+        grade, error, detail = self._attempt(completion, work)
         return Verdict(
             value=grade.value,
             valid=error is None,
@@ -99,11 +102,11 @@ class Kind(BaseModel):
             success=grade.success,
         )
 
-    def _attempt(self, item: Item, completion: object) -> tuple[Grade, str | None, str]:
+    def _attempt(self, completion: object, work: Callable[[str], Grade]) -> tuple[Grade, str | None, str]:
         try:
             if not isinstance(completion, str):
                 raise Ungradable(Fault.COMPLETION, f"the completion is {type(completion).__name__}, not text")
-            grade = self.grade(item, completion[: self.max_chars])
+            grade = work(completion[: self.max_chars])
             if not all(map(math.isfinite, (grade.value, *grade.components.values()))):
                 raise Ungradable(Fault.NOT_FINITE, f"the score came out as {grade.value}")
             return grade, None, ""
