@@ -13,6 +13,7 @@ from verify.kinds.choice import Choice
 from verify.kinds.coin import Coin
 from verify.kinds.countdown import Countdown
 from verify.kinds.exact import Exact
+from verify.kinds.function import Function
 from verify.kinds.gsm8k import Gsm8k
 from verify.kinds.json_schema import JsonSchema
 from verify.kinds.kind import Kind, describe
@@ -20,12 +21,33 @@ from verify.kinds.logprob import Logprob
 from verify.kinds.math import Math
 from verify.kinds.mixed import Mixed
 from verify.kinds.numeric import Numeric
+from verify.kinds.randopt import Randopt
 from verify.kinds.regex import Regex
+from verify.kinds.trl import Trl
+from verify.kinds.verifiers import Verifiers
+from verify.kinds.verl import Verl
 from verify.verdict import Verifier
 
 _KINDS: Mapping[str, type[Kind]] = {
     model.kind: model
-    for model in (Choice, Coin, Countdown, Exact, Gsm8k, JsonSchema, Logprob, Math, Mixed, Numeric, Regex)
+    for model in (
+        Choice,
+        Coin,
+        Countdown,
+        Exact,
+        Gsm8k,
+        JsonSchema,
+        Logprob,
+        Math,
+        Mixed,
+        Numeric,
+        Regex,
+        Function,
+        Randopt,
+        Trl,
+        Verifiers,
+        Verl,
+    )
 }
 KINDS: tuple[str, ...] = tuple(sorted(_KINDS))
 

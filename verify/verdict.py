@@ -20,6 +20,8 @@ class Fault(StrEnum):
     TIMEOUT = "timeout"  # stopped at its time limit
     LOGPROBS = "logprobs"  # the verifier needs an engine's log-probabilities and was given none
     PROCESS = "process"  # the child process that does the work cannot be kept alive
+    RESULT = "result"  # a user's grader gave something that is no score
+    NOT_APPLICABLE = "not_applicable"  # a user's grader says that it does not judge this row
     EXCEPTION = "exception"  # anything else that was raised
 
 
