@@ -14,6 +14,7 @@ def test_the_kinds_are_these() -> None:
         "choice",
         "countdown",
         "exact",
+        "function",
         "gsm8k",
         "json_schema",
         "logprob",
@@ -21,9 +22,20 @@ def test_the_kinds_are_these() -> None:
         "mixed",
         "numeric",
         "random",
+        "randopt",
         "regex",
+        "trl",
+        "verifiers",
+        "verl",
     )
-    needed: dict[str, dict[str, object]] = {"mixed": {"verifier": {"kind": "exact"}}}
+    needed: dict[str, dict[str, object]] = {
+        "function": {"object": "graders:f"},
+        "mixed": {"verifier": {"kind": "exact"}},
+        "randopt": {"object": "graders:Handler"},
+        "trl": {"functions": ["graders:f"]},
+        "verifiers": {"object": "graders:f"},
+        "verl": {"object": "graders:f"},
+    }
     assert all(verify.verifier(kind, **needed.get(kind, {})).kind == kind for kind in verify.KINDS)
 
 

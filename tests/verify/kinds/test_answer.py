@@ -36,6 +36,8 @@ VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("regex", {"pattern": r"^[0-9]+$"}),
     ("regex", {"pattern": "2", "mode": "full", "strip": False}),
 )
+ENGINES = {"logprob", "mixed"}  # need an engine
+USERS = {"function", "randopt", "trl", "verifiers", "verl"}  # need somebody's code
 ITEMS = (
     {"answer": "2", "choices": ["1", "2", "3"], "numbers": [1, 2, 3], "target": 9, "value": {"n": 2}},
     {"answer": "B", "choices": {"A": "2", "B": "18"}, "numbers": [2, 9], "target": 18, "value": {"n": 18}},
@@ -46,7 +48,7 @@ ITEMS = (
 @pytest.fixture(scope="module")
 def judges() -> Iterator[list[Verifier]]:
     made = [verifier(kind, **params) for kind, params in VARIANTS]
-    assert {judge.kind for judge in made} == set(KINDS) - {"logprob", "mixed"}  # those need an engine
+    assert {judge.kind for judge in made} == set(KINDS) - ENGINES - USERS
     yield made
     for judge in made:
         judge.close()
@@ -171,7 +173,7 @@ def test_a_draft_that_tells_1_from_1_0_keeps_them_apart() -> None:
 
 def test_only_max_chars_count_and_junk_never_raises() -> None:
     assert verifier("exact", max_chars=3).answer({}, "abcdef") == "abc"
-    for kind in set(KINDS) - {"json_schema", "regex", "logprob", "mixed"}:
+    for kind in set(KINDS) - {"json_schema", "regex"} - ENGINES - USERS:
         for item in (None, {}, {"choices": 3, "numbers": "x"}):
             verifier(kind).answer(item, "\x00")  # type: ignore[arg-type]
         assert verifier(kind).answer({}, None) is None  # type: ignore[arg-type]
