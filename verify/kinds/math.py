@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar, Literal, Self
@@ -73,7 +73,7 @@ class Math(Kind):
         return None if found is None else str(found)
 
     def oracle(self, item: Item) -> str | None:
-        return rf"\boxed{{{self._final(item)}}}"
+        return rf"\boxed{{{_final(read_text(item, self.field))}}}"
 
     def close(self) -> None:
         self._child.close()
@@ -90,19 +90,14 @@ class Math(Kind):
         return found if found.shape == Shape.NUMBER and whole else None
 
     def _gold(self, item: Item) -> Form:
-        text = self._final(item)
-        gold = read(text)
+        text = read_text(item, self.field)
+        gold = _form(text)
         if gold is None or (self.form != "any" and gold.shape != Shape.NUMBER):
             raise Ungradable(
                 Fault.ITEM_VALUE,
                 f"the item's {self.field!r} is no answer of form {self.form}: {describe(text)}",
             )
         return gold
-
-    def _final(self, item: Item) -> str:
-        text = read_text(item, self.field)
-        stated = final_answer(text)
-        return text if stated is None else stated.text
 
     @cached_property
     def _equal(self) -> Equality:
@@ -112,3 +107,14 @@ class Math(Kind):
     def _same(self, gold: str, found: str) -> bool:
         question = {"gold": gold, "found": found, "tol": repr(self.tol), "rel_tol": repr(self.rel_tol)}
         return bool(self._child.ask(question, self.timeout)["same"])
+
+
+def _final(text: str) -> str:
+    """A solution's final answer, or the text itself where it states none."""
+    stated = final_answer(text)
+    return text if stated is None else stated.text
+
+
+@lru_cache(maxsize=4096)  # a search asks for the same rows with every candidate
+def _form(text: str) -> Form | None:
+    return read(_final(text))

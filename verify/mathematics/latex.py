@@ -26,7 +26,7 @@ def normalise(text: str) -> str:
     Args:
         text: one answer, with or without `$` around it.
 
-    Returns: LaTeX without spaces, except one between two words and one after a command before a letter.
+    Returns: LaTeX without spaces, except one between words, between digits, and from a command to a letter.
         Between the items of a list stands `;` where the text has a comma and a space, a semicolon, "and" or
         "or", and `,` where it has a bare comma, as in 10,080.
 
@@ -164,12 +164,18 @@ def _join(tokens: Tokens) -> str:
     out = Tokens()
     for place, token in enumerate(tokens):
         if token == " ":
-            apart = _word(tokens[max(0, place - 2) : place]) and _word(tokens[place + 1 : place + 3])
+            before, after = tokens[max(0, place - 2) : place], tokens[place + 1 : place + 3]
+            apart = (_word(before) and _word(after)) or _digits(before[-1:], after[:1])
             out += [" "] if apart and out[-1] != " " else []
         else:
             glued = token[0].isalpha() and out and out[-1][0] == "\\" and out[-1][-1].isalpha()
             out += [" ", token] if glued else [token]
     return "".join(out).strip()
+
+
+def _digits(before: Tokens, after: Tokens) -> bool:
+    """1 8 is not 18; in 10\\,080 the space is LaTeX's own and gone."""
+    return all(tokens and tokens[0] in "0123456789" for tokens in (before, after))
 
 
 def _word(tokens: Tokens) -> bool:

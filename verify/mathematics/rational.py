@@ -8,6 +8,7 @@ from fractions import Fraction
 from verify.number import parse_number
 
 _FRACTION = re.compile(r"(?P<whole>-?[0-9]*)\\frac\{(?P<top>[^{}]+)\}\{(?P<bottom>[^{}]+)\}")
+_MIXED = re.compile(r"(?P<whole>-?[0-9]+) (?P<top>[0-9]+)/(?P<bottom>[0-9]+)")
 _REPEATING = re.compile(r"(?P<start>-?[0-9]*\.(?P<fixed>[0-9]*))\\overline\{(?P<period>[0-9]{1,20})\}")
 _DECIMAL = re.compile(r"[0-9]*\.[0-9]+")
 _SCIENTIFIC = re.compile(r"(?:(?P<mantissa>-?[0-9.,]+)\\cdot)?10\^\{(?P<exponent>-?[0-9]{1,3})\}")
@@ -23,8 +24,8 @@ def rational(text: str) -> Fraction | None:
 
 
 def _fraction(text: str) -> Fraction | None:
-    r"""`-\frac{3}{4}` and, as a mixed number, `2\frac{3}{4}`."""
-    match = _FRACTION.fullmatch(text)
+    r"""`-\frac{3}{4}` and, as mixed numbers, `2\frac{3}{4}` and `2 3/4`."""
+    match = _FRACTION.fullmatch(text) or _MIXED.fullmatch(text)
     if match is None:
         return None
     whole, top, bottom = (parse_number(match[name], fractions=False) for name in ("whole", "top", "bottom"))

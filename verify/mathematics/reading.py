@@ -10,17 +10,19 @@ from verify.mathematics.form import Form, Shape
 from verify.mathematics.latex import Unreadable, normalise
 from verify.mathematics.rational import rational, without_decimals
 from verify.mathematics.units import without_unit
+from verify.number import parse_number
 
 MAX_CHARS = 1_000  # of an answer; the longest of MATH has some 100
 _MAX_PARTS = 64
 _MAX_DEPTH = 8
+_MAX_OPEN = 40  # brackets; reading a hundred takes algebra seconds
 
 _MATRIX = re.compile(r"\\begin\{([pb]?matrix)\}(?P<rows>.*)\\end\{\1\}")
 _WORDS = re.compile(r"[A-Za-z0-9' -]*(?<![A-Za-z])[A-Za-z]{3,}[A-Za-z0-9' -]*")
 _NAME = re.compile(r"(?:\\[A-Za-z]+|[A-Za-z]+)(?:_\{\w+\})?(?:\([A-Za-z;,]+\))?|\([A-Za-z;,]+\)")
 _MEMBER = re.compile(r"[A-Za-z]\\in ?(?=.)")
 _RELATION = re.compile(r"\\(?:leq|geq|neq|in)(?![A-Za-z])|[<>]")
-_NUMERAL = re.compile(r"[0-9A-F]+_\{[0-9]+\}")
+_LITERAL = re.compile(r"[0-9A-F]+_\{[0-9]+\}|.*[0-9] [0-9].*")
 
 
 def read(text: str) -> Form | None:
@@ -29,13 +31,25 @@ def read(text: str) -> Form | None:
     Args:
         text: one answer, as a box or a sentence's end holds it, with or without `$` and its unit.
 
-    Returns: None where it is blank, longer than `MAX_CHARS` or no answer in any spelling.
+    Returns: None where it is blank, longer than `MAX_CHARS` or no answer in any spelling. `str` of a form is
+        read as the form again; where that fails, as with junk whose brackets match nothing, there is none.
     """
+    number = parse_number(text)
+    if number is not None:  # as most answers are; what follows comes to the same in ten times the time
+        return Form(Shape.NUMBER, str(number))
+    form = _read(text)
+    stable = form is None or form.shape == Shape.NUMBER or _read(str(form)) == form
+    return form if stable else None
+
+
+def _read(text: str) -> Form | None:
     if len(text) > MAX_CHARS:
         return None
     try:
         spelled = normalise(text.strip().strip("*").strip())
     except Unreadable:
+        return None
+    if max(levels(tokens_of(spelled)), default=0) > _MAX_OPEN:
         return None
     return _list(spelled.strip(".;: "), 0)
 
@@ -119,6 +133,6 @@ def _leaf(text: str) -> Form:
         return Form(Shape.NUMBER, str(number))
     if _WORDS.fullmatch(text):
         return Form(Shape.WORDS, text.casefold())
-    if _NUMERAL.fullmatch(text):  # 52 to the base 8 is as it is written; the base is part of the answer
+    if _LITERAL.fullmatch(text):  # 52 to the base 8 is as it is written; 1 8 is no number at all
         return Form(Shape.WORDS, text)
     return Form(Shape.EXPRESSION, without_decimals(text))
