@@ -51,7 +51,7 @@ def _read(text: str) -> Form | None:
         return None
     if max(levels(tokens_of(spelled)), default=0) > _MAX_OPEN:
         return None
-    return _list(spelled.strip(".;: "), 0)
+    return _list(spelled.strip(";: ").rstrip(".;: "), 0)
 
 
 def _list(text: str, depth: int) -> Form | None:
