@@ -22,6 +22,7 @@ _NUMBER = re.compile(
 # A word that may be a number: what can stand inside one, and what makes it something else, e.g. `^` or `×`.
 _WORD = re.compile(r"[\w.,/^+\-$€£¥%×·'°]+")
 _EDGES = ".,'·/_$"
+_OPENING_EDGES = _EDGES.replace(".", "")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)", re.IGNORECASE)
 
 
@@ -54,8 +55,10 @@ def _value(match: re.Match[str], fractions: bool) -> Fraction | None:
         return None
     decimals = match["decimals"] or ""
     digits = int((match["whole"] or "").replace(",", "") + decimals)
-    sign = -1 if "-" in (match["sign"], match["inner"]) else 1
-    return sign * Fraction(digits, int(denominator or 1)) * Fraction(10) ** (exponent - len(decimals))
+    if "-" in (match["sign"], match["inner"]):
+        digits = -digits
+    shift = exponent - len(decimals)
+    return Fraction(digits * 10 ** max(shift, 0), int(denominator or 1) * 10 ** max(-shift, 0))
 
 
 def numbers(text: str, *, fractions: bool = True) -> list[Fraction | None]:
@@ -63,9 +66,20 @@ def numbers(text: str, *, fractions: bool = True) -> list[Fraction | None]:
 
     A word that only looks like a number (`3-5`, `10²`) is None: it stands where a number should.
     """
-    found = []
-    for match in _WORD.finditer(text.replace("\N{MINUS SIGN}", "-")):
-        word = match[0].rstrip(_EDGES).lstrip(_EDGES.replace(".", ""))
-        if any(map(str.isnumeric, word)) and not word[0].isalpha():
-            found.append(parse_number(word, fractions=fractions, units=True))
-    return found
+    words = map(_bare, _WORD.findall(text.replace("\N{MINUS SIGN}", "-")))
+    return [parse_number(word, fractions=fractions, units=True) for word in words if _numeric(word)]
+
+
+def last_number(text: str, *, fractions: bool = True) -> Fraction | None:
+    """The last of `numbers(text)`; None where there is none, and where that one is None (`3-5`)."""
+    words = map(_bare, reversed(_WORD.findall(text.replace("\N{MINUS SIGN}", "-"))))
+    last = next(filter(_numeric, words), "")
+    return parse_number(last, fractions=fractions, units=True)
+
+
+def _bare(word: str) -> str:
+    return word.rstrip(_EDGES).lstrip(_OPENING_EDGES)
+
+
+def _numeric(word: str) -> bool:
+    return any(map(str.isnumeric, word)) and not word[0].isalpha()

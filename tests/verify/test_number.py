@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verify.number import numbers, parse_number
+from verify.number import last_number, numbers, parse_number
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**12), max_value=10**12, places=4))
@@ -118,3 +118,9 @@ def test_what_is_no_number(text: str) -> None:
 )
 def test_numbers_in_prose_are_words_not_fragments(text: str, found: list[Fraction | None]) -> None:
     assert numbers(text) == found
+
+
+@given(st.text(alphabet="0123456789-−.,/$ abe²\n", max_size=40))
+def test_the_last_number_is_the_last_of_all(text: str) -> None:
+    found = numbers(text)
+    assert last_number(text) == (found[-1] if found else None)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 from pydantic import Field
 
 from verify.kinds.kind import Grade, Kind, Ungradable, describe, graded, read
-from verify.kinds.numeric import last_number
-from verify.number import numbers, parse_number
+from verify.number import last_number, numbers, parse_number
 from verify.verdict import Fault, Item
 
 MARK = "####"
@@ -67,7 +67,12 @@ def _tail(completion: str) -> str:
 def _gold(item: Item) -> Fraction:
     answer = read(item, "answer")
     usable = isinstance(answer, str | int | float) and not isinstance(answer, bool)
-    gold = parse_number(str(answer).rpartition(MARK)[2]) if usable else None
+    gold = _read(str(answer)) if usable else None
     if gold is None:
         raise Ungradable(Fault.ITEM_VALUE, f"the item's 'answer' ends in no number: {describe(answer)}")
     return gold
+
+
+@lru_cache(maxsize=4096)  # a search asks for the same rows with every candidate
+def _read(answer: str) -> Fraction | None:
+    return parse_number(answer.rpartition(MARK)[2])

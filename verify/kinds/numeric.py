@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from verify.kinds.kind import Grade, Kind, Ungradable, describe, graded, read
-from verify.number import numbers, parse_number
+from verify.number import last_number, parse_number
 from verify.verdict import Fault, Item
 
 
@@ -53,12 +53,6 @@ class Numeric(Kind):
     def _tolerances(self) -> tuple[Fraction, Fraction]:
         # repr gives the decimal that the user wrote: 0.3 is 3/10 here, not the double just below it
         return Fraction(repr(self.tol)), Fraction(repr(self.rel_tol))
-
-
-def last_number(text: str, *, fractions: bool = True) -> Fraction | None:
-    """The last number in prose, or None where there is none or it is not one after all (`3-5`)."""
-    found = numbers(text, fractions=fractions)
-    return found[-1] if found else None
 
 
 def read_number(item: Item, name: str) -> Fraction:
