@@ -9,8 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
 
+from verify.adapters.gym import configured, rows
 from verify.errors import DataUnusable
 from verify.generators import Family, generator
 from verify.strict_json import canonical, loads
@@ -99,7 +100,35 @@ class GeneratorSource(Source):
         return f"generator {self.generator}"
 
 
-_SHAPES: Mapping[str, type[Source]] = {"path": FileSource, "rows": RowsSource, "generator": GeneratorSource}
+class GymSource(Source):
+    """Rows `{question, answer, task, metadata}` of a listed reasoning-gym task."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
+
+    gym: str = Field(description="the task's name; numbers of its configuration stand beside it")
+    seed: int = Field(default=0, ge=0, lt=2**31)
+
+    @model_validator(mode="after")
+    def _listed(self) -> GymSource:
+        configured(self.gym, self.__pydantic_extra__)
+        return self
+
+    def read(self, folder: Path, needed: int) -> Iterator[Row]:
+        config = configured(self.gym, self.__pydantic_extra__)
+        for number, item in enumerate(rows(self.gym, config, self.seed, needed)):
+            yield Row(f"{self.describe()}, row {number}", item)
+
+    def describe(self) -> str:
+        return f"gym {self.gym}"
+
+
+_SHAPES: Mapping[str, type[Source]] = {
+    "path": FileSource,
+    "rows": RowsSource,
+    "generator": GeneratorSource,
+    "gym": GymSource,
+}
 
 
 def _shape(value: object) -> str | None:
@@ -112,12 +141,13 @@ def _shape(value: object) -> str | None:
     return found[0] if found else "splits" if set(SPLITS) & set(value) else None
 
 
-_FORMS = "{path: FILE.jsonl}, {rows: [...]} or {generator: NAME, seed: 0}"
+_FORMS = "{path: FILE.jsonl}, {rows: [...]}, {generator: NAME, seed: 0} or {gym: TASK, seed: 0}"
 
 AnySource = Annotated[
     Annotated[FileSource, Tag("path")]
     | Annotated[RowsSource, Tag("rows")]
-    | Annotated[GeneratorSource, Tag("generator")],
+    | Annotated[GeneratorSource, Tag("generator")]
+    | Annotated[GymSource, Tag("gym")],
     Discriminator(_shape, custom_error_type="data_form", custom_error_message=f"a source is {_FORMS}"),
 ]
 
@@ -137,6 +167,7 @@ DataSpec = Annotated[
     Annotated[FileSource, Tag("path")]
     | Annotated[RowsSource, Tag("rows")]
     | Annotated[GeneratorSource, Tag("generator")]
+    | Annotated[GymSource, Tag("gym")]
     | Annotated[SplitSources, Tag("splits")],
     Discriminator(
         _shape,

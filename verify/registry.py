@@ -15,6 +15,7 @@ from verify.kinds.countdown import Countdown
 from verify.kinds.exact import Exact
 from verify.kinds.function import Function
 from verify.kinds.gsm8k import Gsm8k
+from verify.kinds.gym import Gym
 from verify.kinds.json_schema import JsonSchema
 from verify.kinds.kind import Kind, describe
 from verify.kinds.logprob import Logprob
@@ -36,6 +37,7 @@ _KINDS: Mapping[str, type[Kind]] = {
         Countdown,
         Exact,
         Gsm8k,
+        Gym,
         JsonSchema,
         Logprob,
         Math,

@@ -37,7 +37,7 @@ VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("regex", {"pattern": "2", "mode": "full", "strip": False}),
 )
 ENGINES = {"logprob", "mixed"}  # need an engine
-USERS = {"function", "randopt", "trl", "verifiers", "verl"}  # need somebody's code
+USERS = {"function", "gym", "randopt", "trl", "verifiers", "verl"}  # need somebody's code
 ITEMS = (
     {"answer": "2", "choices": ["1", "2", "3"], "numbers": [1, 2, 3], "target": 9, "value": {"n": 2}},
     {"answer": "B", "choices": {"A": "2", "B": "18"}, "numbers": [2, 9], "target": 18, "value": {"n": 18}},
