@@ -6,7 +6,7 @@ import argparse
 import importlib
 from pathlib import Path
 
-NAMES = ("noise", "sweep", "operators", "consolidation", "generation", "memory", "export")
+NAMES = ("noise", "sweep", "operators", "consolidation", "generation", "memory", "export", "answers")
 
 
 def main() -> None:
