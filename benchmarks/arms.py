@@ -130,5 +130,5 @@ def outcome(run: Run, arm: Arm, result: Mapping[str, Any], support: int, select:
         chosen = Candidate(entry["key"], Direction.from_json(entry["direction"]), entry["sigma"])
     pair = [BASE] if chosen is BASE else [BASE, chosen]
     table = run.score("test", "test", pair)
-    passed = table.success(run.prepared.task.pass_threshold)
+    passed = table.success
     return Outcome(arm.name, chosen, passed[0], passed[-1], support, select)

@@ -151,6 +151,7 @@ def subset(scores: PopulationScores, sigmas: tuple[float, ...]) -> PopulationSco
         perturbations=tuple(scores.perturbations[at] for at in kept),
         sigmas=scores.sigmas[kept],
         values=scores.values[kept],
+        success=scores.success[kept],
     )
 
 

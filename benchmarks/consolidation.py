@@ -64,12 +64,15 @@ def planted() -> PopulationScores:
     population = isotropic(48, (0.004, 0.006, 0.01), 0, LAW)
     skill = rng.normal(0, 0.1, (48, 1)) + rng.normal(0, 0.25, (1, 96)) + 0.4
     values = (rng.random((48, 96)) < skill).astype(np.float64)
+    base = (rng.random(96) < 0.4).astype(np.float64)
     return PopulationScores(
         tuple(candidate.key for candidate in population),
         tuple(candidate.direction for candidate in population if candidate.direction),
         np.array([candidate.sigma for candidate in population]),
         values,
-        (rng.random(96) < 0.4).astype(np.float64),
+        base,
+        values > 0,
+        base > 0,
     )
 
 

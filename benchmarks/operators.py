@@ -51,6 +51,8 @@ def scored(members: int = MEMBERS, prompts: int = PROMPTS) -> PopulationScores:
         np.array([candidate.sigma for candidate in candidates]),
         values[1:],
         values[0],
+        values[1:] > 0,
+        values[0] > 0,
     )
 
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,31 +21,36 @@ if TYPE_CHECKING:
 MOST_LABELS = 20
 
 Values = npt.NDArray[np.float64]
-Valid = npt.NDArray[np.bool_]
+Flags = npt.NDArray[np.bool_]
+
+
+class Outcomes(NamedTuple):
+    """Whether each of M prompts was passed, and whether that could be judged; each of shape (M,)."""
+
+    success: Flags
+    valid: Flags
 
 
 def row(
     name: str,
-    base: tuple[Values, Valid],
-    found: tuple[Values, Valid],
-    threshold: float,
+    base: Outcomes,
+    found: Outcomes,
     **cost: float,
 ) -> dict[str, Any] | None:
     """One line of the table, on the prompts where both verdicts are valid; None where there is no such.
 
     Args:
-        base, found: values and validity per prompt, each of shape (M,).
-        threshold: a prompt is passed from this value on.
+        base, found: what each prompt came to.
         cost: passes (completions per prompt) and tokens (produced per prompt).
 
     Returns:
         score and base, shares passed; difference with a 95 % interval (`corp.gate.decide`), fixes and
         regressions, n, and the cost.
     """
-    both = base[1] & found[1]
+    both = base.valid & found.valid
     if not both.any():
         return None
-    decision = decide(base[0][both] >= threshold, found[0][both] >= threshold)
+    decision = decide(base.success[both], found.success[both])
     return {
         "name": name,
         "n": decision.n,

@@ -83,8 +83,8 @@ def ballots(
 
 def outcome(
     table: Table, elections: Sequence[Election]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """The verifier's values and validity of the winning completions, each of shape (M,).
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Success and validity of the winning completions, each of shape (M,).
 
     Args:
         table: scores of the members, in the order of their ranks, on the prompts of the elections.
@@ -93,4 +93,4 @@ def outcome(
 
     winners = np.array([election.winner for election in elections], np.intp)
     prompts = np.arange(len(winners))
-    return table.values[winners, prompts], table.valid[winners, prompts]
+    return table.success[winners, prompts], table.valid[winners, prompts]

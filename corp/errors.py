@@ -7,7 +7,8 @@ CorpError (verify.errors)
 ├── RunMissing          a directory that holds no run where one is needed
 ├── RunChanged          a run directory is resumed with a different spec
 ├── RunUnfinished       a run is asked for what it has not found yet
-├── ScoresUnusable      too many invalid verdicts or no usable reward
+├── ScoresUnusable      no usable reward
+│   └── Paused          too many invalid verdicts: mend the verifier, then the run continues
 ├── CalibrationFailed   no sigma moves the model by the stated displacement
 ├── OperatorInvalid     an operator that does not exist, or scores and settings it cannot work with
 ├── NoSignal            every candidate has the same reward: nothing to consolidate
@@ -21,6 +22,9 @@ CorpError (verify.errors)
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
 
 from population.errors import DiskFull as DiskFull
 from verify.errors import CorpError
@@ -48,6 +52,20 @@ class RunUnfinished(CorpError):
 
 class ScoresUnusable(CorpError):
     code = "scores_unusable"
+
+
+class Paused(ScoresUnusable):
+    """Args:
+    folder: run directory of the task whose verdicts they are, a guard's own for a guard.
+    facts: what there is to say, JSON-like: phase, task and the fields of `population.validity.Shortfall`.
+    """
+
+    code = "paused"
+
+    def __init__(self, detail: str, *, hint: str, folder: Path, facts: Mapping[str, object]) -> None:
+        super().__init__(detail, hint=hint)
+        self.folder = folder
+        self.facts = dict(facts)
 
 
 class CalibrationFailed(CorpError):

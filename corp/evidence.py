@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,16 @@ from verify.wording import describe
 NAME = "gate-evidence.json"
 
 
+Outcome = tuple[float, bool] | None
+"""The verifier's value and whether the prompt is passed; None where it could not judge."""
+
+
+def outcomes(values: Iterable[float | None], valid: Iterable[bool], success: Iterable[bool]) -> list[Outcome]:
+    """One comparable outcome per prompt."""
+    rows = zip(values, valid, success, strict=True)
+    return [(value, passed) if judged and value is not None else None for value, judged, passed in rows]
+
+
 class GateEvidence(BaseModel):
     """The gate split's scores of the weights that were accepted.
 
@@ -27,6 +38,7 @@ class GateEvidence(BaseModel):
         identity: what the engine said of itself: versions, threads, device.
         values: the verifier's value per gate prompt; null where it could not judge.
         valid: whether it could.
+        success: whether the prompt is passed.
         texts: the completions.
     """
 
@@ -37,6 +49,7 @@ class GateEvidence(BaseModel):
     identity: dict[str, str]
     values: Annotated[tuple[float | None, ...], Field(min_length=1)]
     valid: tuple[bool, ...]
+    success: tuple[bool, ...]
     texts: tuple[str, ...]
 
     @field_validator("values", mode="before")
@@ -49,10 +62,10 @@ class GateEvidence(BaseModel):
 
     @model_validator(mode="after")
     def _one_of_each(self) -> GateEvidence:
-        lengths = len(self.values), len(self.valid), len(self.texts)
+        lengths = len(self.values), len(self.valid), len(self.success), len(self.texts)
         if set(lengths) != {self.task.splits.gate}:
             raise ValueError(
-                f"{lengths[0]} values, {lengths[1]} verdicts and {lengths[2]} texts"
+                f"{lengths[0]} values, {lengths[1]} verdicts, {lengths[2]} successes and {lengths[3]} texts"
                 f" for {self.task.splits.gate} gate prompts"
             )
         return self
@@ -78,6 +91,6 @@ class GateEvidence(BaseModel):
         except CorpError as error:  # of the task inside
             raise AuditFailed(f"{path}: {error.detail}", hint=error.hint) from None
 
-    def outcomes(self) -> list[float | None]:
-        """One comparable value per prompt: the verifier's, None where it could not judge."""
-        return [value if valid else None for value, valid in zip(self.values, self.valid, strict=True)]
+    def outcomes(self) -> list[Outcome]:
+        """What to compare prompt by prompt."""
+        return outcomes(self.values, self.valid, self.success)

@@ -57,7 +57,7 @@ def outlook(gate: GateSpec, n: int, base: float | None = None) -> dict[str, Any]
     """What ``n`` gate prompts can show.
 
     Args:
-        base: the base's reward on another split, once it is known.
+        base: the share of prompts that the base passes on another split, once it is known.
 
     Returns:
         ``level``, ``detectable_gain`` (a share, with power 0.8 and 20 % discordant prompts; None where no

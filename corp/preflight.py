@@ -24,6 +24,7 @@ from population.proposal import Candidate, isotropic
 from population.publish import publish_json
 from population.scaletable import scale_table
 from population.scope import select
+from verify.kinds.likelihood import Likelihood
 from verify.task import Task, load_task
 
 MERGES = ("ties", "dare")
@@ -111,9 +112,20 @@ def assemble(spec: JobSpec, folder: Path) -> Prepared:
     _check_merges(spec)
     _check_elites(spec)
     task = load_task(spec.task, folder)
+    _check_samples(spec, task)
     probe = asdict(task.check())
     check_size(spec.gate, len(task.splits["gate"]))
     return Prepared(spec, task, checkpoint, law, probe, load_guards(spec, folder))
+
+
+def _check_samples(spec: JobSpec, task: Task) -> None:
+    judge = task.verifier
+    if spec.gate.samples > 1 and isinstance(judge, Likelihood) and not judge.reads_completion:
+        raise SpecInvalid(
+            f"gate.samples is {spec.gate.samples}, but verifier {judge.kind} reads no completion that could"
+            " be drawn",
+            hint="set gate.samples to 1",
+        )
 
 
 def _check_merges(spec: JobSpec) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from corp.errors import AuditFailed
-from corp.evidence import GateEvidence
+from corp.evidence import GateEvidence, outcomes
 from verify.errors import CorpError
 
 SAME = "the engine is the same, so the weights or the files beside them are not what passed the gate"
@@ -30,7 +30,7 @@ class Rescored:
 
     Attributes:
         prompts: how many gate prompts.
-        differing: those whose value is another one than the gate's.
+        differing: those whose value or success is another one than the gate's.
         texts: those whose completion is another one.
         changed: names of the engine's properties that differ from the gate's.
     """
@@ -68,12 +68,13 @@ def _hint(changed: tuple[str, ...]) -> str:
 
 
 def _compare(expected: GateEvidence, found: dict[str, Any]) -> Rescored:
-    values = zip(expected.outcomes(), found["outcomes"], strict=True)
+    repeated = [tuple(one) if one else None for one in found["outcomes"]]
+    pairs = zip(expected.outcomes(), repeated, strict=True)
     texts = zip(expected.texts, found["texts"], strict=True)
     identity = expected.identity.keys() | found["identity"].keys()
     return Rescored(
         prompts=len(expected.values),
-        differing=sum(before != after for before, after in values),
+        differing=sum(before != after for before, after in pairs),
         texts=sum(before != after for before, after in texts),
         changed=tuple(
             f"{key} ({found['identity'].get(key)}, at the gate {expected.identity.get(key)})"
@@ -131,9 +132,9 @@ def _score(directory: Path, evidence: GateEvidence) -> dict[str, Any]:
     ):
         table = score(engine, task, "gate", [BASE], store, block_size=settings.batch_size)
         texts = store.texts(BASE.key, "gate")
-    values = zip(table.values[0].tolist(), table.valid[0].tolist(), strict=True)
+    columns = (column[0].tolist() for column in (table.values, table.valid, table.success))
     return {
-        "outcomes": [value if valid else None for value, valid in values],
+        "outcomes": outcomes(*columns),
         "texts": list(texts),
         "identity": {key: str(value) for key, value in engine.identity.items()},
     }

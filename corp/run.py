@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from corp.errors import Cancelled
+from corp import pause
+from corp.errors import Cancelled, Paused
 from corp.gatecheck import statement
 from corp.lock import locked
 from corp.phases import PHASES
@@ -61,6 +62,7 @@ def execute(
 
     Raises:
         Cancelled: ``cancelled`` returned true; what was scored is kept.
+        Paused: the verifier could not judge enough; called again once that is mended, the run continues.
         CorpError: anything else that the user can put right.
     """
     prepared = assemble(spec, folder)
@@ -69,6 +71,10 @@ def execute(
         run = Run(prepared=open_run(prepared, target), target=target, emit=emit, cancelled=cancelled)
         try:
             return _phases(run)
+        except Paused as error:
+            pause.note(error)
+            emit("scoring.paused", error.facts)
+            raise
         except ScoringStopped:
             raise Cancelled(f"the run in {target} was stopped", hint="run it again to continue") from None
         finally:
@@ -78,8 +84,8 @@ def execute(
 def _forecast(run: Run, baseline: Mapping[str, Any]) -> None:
     """Say before the search what the gate will be able to show."""
     if not run.finished("search"):
-        prompts = len(run.prepared.task.splits["gate"])
-        run.emit("log", {"message": statement(run.prepared.spec.final_gate(), prompts, baseline["base"])})
+        prompts, passed = len(run.prepared.task.splits["gate"]), baseline.get("success")
+        run.emit("log", {"message": statement(run.prepared.spec.final_gate(), prompts, passed)})
 
 
 def _phases(run: Run) -> dict[str, Any]:

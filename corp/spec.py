@@ -154,9 +154,6 @@ class GateSpec(Section):
     looks: Literal["final", "rounds"] = Field(
         default="final", description="rounds: every step of recentering has to pass a look of its own too"
     )
-    metric: Literal["success", "value"] = Field(
-        default="success", description="what is compared: passes, or the verifier's graded values"
-    )
     samples: int = Field(
         default=1, ge=1, le=64, description="answers per prompt; several are drawn and averaged per prompt"
     )

@@ -7,12 +7,11 @@ not depend on when the search was interrupted.
 
 from __future__ import annotations
 
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,9 +19,14 @@ from population.answering import Blocks, Draws, arrangement, manner
 from population.block import Block
 from population.engines.engine import Completion, Engine, Sampling
 from population.errors import EngineMismatch, PopulationInvalid, ScoringStopped, StoreMismatch
+from population.judging import Answers, amended, judged, likelihoods, require
+from population.progress import Meter, Progress
 from population.proposal import Candidate
 from population.store import ScoreStore
 from population.table import Table
+from population.validity import Validity
+from verify.kinds.likelihood import Likelihood
+from verify.prompt import Message
 from verify.task import Task
 from verify.verdict import Item
 
@@ -32,30 +36,6 @@ __all__ = ["IN_FLIGHT", "Progress", "Switch", "Table", "score"]
 IN_FLIGHT = 2
 
 Switch = Callable[[Engine, Candidate], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far scoring is, in prompts.
-
-    Attributes:
-        done: durable, those found in the store included.
-        total: candidates times prompts.
-        rate: prompts per second, of those scored in this call; 0 before the first.
-        eta_seconds: time left at that rate, None before there is one.
-        candidate: key of the candidate that was scored last.
-        mean: its mean value over the valid prompts so far, None where there is none.
-    """
-
-    done: int
-    total: int
-    rate: float
-    eta_seconds: float | None
-    candidate: str
-    mean: float | None
-
-    def to_json(self) -> dict[str, object]:
-        return asdict(self)
 
 
 def score(
@@ -71,6 +51,8 @@ def score(
     switch: Switch | None = None,
     sampling: Draws | None = None,
     order: int = 0,
+    least_valid: float = 0.0,
+    again: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> Table:
     """Answers of every candidate to every prompt of a split, judged and stored; greedy unless drawn.
@@ -89,22 +71,29 @@ def score(
         sampling: draw the completions, seeded per candidate key and prompt.
         order: another batch order than that of the rows (`population.answering.arrangement`); the table is
             in the order of the rows all the same.
+        least_valid: share of the verdicts, stored ones included, that have to be valid.
+        again: judge once more what could not be judged, with the completions as they are stored.
         clock: seconds.
 
     Raises:
         ScoringStopped: `cancelled` returned true; every block generated until then is stored.
+        VerdictsInvalid: as soon as fewer than `least_valid` of the verdicts can be valid, or where no verdict
+            on a candidate is; every block generated until then is stored.
+        EngineIncapable: the verifier needs what the engine cannot do.
         EngineMismatch: the engine answered with other weights than it was given.
         StoreMismatch: the store has blocks of another size, or another direction or manner of answering
             under a candidate's key.
         PopulationInvalid: two candidates share a key, or a negative order.
         DiskFull: no room for a block; those before it are stored.
     """
+    require(engine, task.verifier)
     n = len(task.splits[split])
     blocks = arrangement(n, block_size, order)
     for candidate in _distinct(candidates):
         store.add_candidate(candidate.key, candidate.direction, manner(sampling, order))
-    missing = _plan(candidates, blocks, split, store, block_size)
-    meter = _Meter(len(candidates) * n, sum(len(work.prompts) for work in missing), clock)
+    missing = _plan(candidates, blocks, split, store, block_size, again)
+    validity = _validity(candidates, split, n, store, missing, least_valid)
+    meter = Meter(len(candidates) * n, sum(len(work.prompts) for work in missing), clock)
     scorer = _Scorer(engine, task, split, store, switch or _set_weights, sampling, clock)
     # Leaving the executor waits for what was generated: an error or a stop loses nothing.
     with ThreadPoolExecutor(1, thread_name_prefix="verify") as thread:
@@ -112,16 +101,18 @@ def score(
             meter.add(block)
             if report:
                 report(meter.progress(block, store))
+            validity.add(block)
     return _table(candidates, blocks, split, store)
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A block that is not in the store yet."""
+    """A block that is not in the store yet, or one with prompts that are to be judged again."""
 
     candidate: Candidate
     number: int
     prompts: Sequence[int]
+    known: Block | None = None
 
 
 def _distinct(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
@@ -132,7 +123,12 @@ def _distinct(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
 
 
 def _plan(
-    candidates: Sequence[Candidate], blocks: Blocks, split: str, store: ScoreStore, block_size: int
+    candidates: Sequence[Candidate],
+    blocks: Blocks,
+    split: str,
+    store: ScoreStore,
+    block_size: int,
+    again: bool,
 ) -> list[_Work]:
     """What is to be done, in order, after checking that the store can be continued."""
     sizes = {number: len(prompts) for number, prompts in enumerate(blocks)}
@@ -145,8 +141,31 @@ def _plan(
                 f" not {block_size}",
                 hint="use the batch size and the split that the run was started with",
             )
-        missing += [_Work(candidate, number, blocks[number]) for number in sizes if number not in stored]
+        unjudged = store.unjudged(candidate.key, split) if again else {}
+        for number in sizes:
+            known = store.get(candidate.key, split, number) if unjudged.get(number) else None
+            if known is not None or number not in stored:
+                missing.append(_Work(candidate, number, blocks[number], known))
     return missing
+
+
+def _validity(
+    candidates: Sequence[Candidate],
+    split: str,
+    n: int,
+    store: ScoreStore,
+    missing: Sequence[_Work],
+    least: float,
+) -> Validity:
+    """The count of what is stored and stays."""
+    validity = Validity(split, least, len(candidates), n)
+    open_blocks: dict[str, set[int]] = {}
+    for work in missing:
+        open_blocks.setdefault(work.candidate.key, set()).add(work.number)
+    for candidate in candidates:
+        validity.known(candidate.key, store, open_blocks.get(candidate.key, set()))
+    validity.check()
+    return validity
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,48 +191,56 @@ class _Scorer:
                     f"scoring on {self.split} was stopped with {len(missing) - number} blocks left",
                     hint="run it again to continue; nothing scored is repeated",
                 )
-            if work.candidate is not current:
+            if work.candidate is not current and not self.answered(work):
                 current, version = work.candidate, self.switch(self.engine, work.candidate)
-            pending.append(thread.submit(self.judge, work, *self.generate(work, version)))
+            pending.append(thread.submit(self.judge, work, self.answers(work, version)))
             if len(pending) == IN_FLIGHT:
                 yield pending.popleft().result()
         yield from (future.result() for future in pending)
 
-    def generate(self, work: _Work, version: str | None) -> tuple[list[Completion], float]:
-        """Completions of the block's prompts, and the seconds they took."""
+    def answered(self, work: _Work) -> bool:
+        """Whether the store has all that the verifier reads: log-probabilities are not kept."""
+        return work.known is not None and not isinstance(self.task.verifier, Likelihood)
+
+    def answers(self, work: _Work, version: str | None) -> Answers:
+        """What the engine says to the block's prompts, and the seconds that took."""
+        known, verifier = work.known, self.task.verifier
+        if known is not None and self.answered(work):
+            return Answers(known.texts, tuple(known.tokens.tolist()), seconds=known.seconds)
         items = self.items(work)
+        prompts = [self.task.messages(item) for item in items]
         begun = self.clock()
-        completions = self.engine.generate(
-            [self.task.messages(item) for item in items], self.sampling(work.candidate.key)
-        )
-        seconds = self.clock() - begun
-        if len(completions) != len(items):
-            raise EngineMismatch(f"the engine answered {len(completions)} of {len(items)} prompts")
+        found = Answers(("",) * len(items), (0,) * len(items))
+        if not isinstance(verifier, Likelihood) or verifier.reads_completion:
+            completions = self.generate(work, prompts, version)
+            found = Answers(
+                tuple(completion.text for completion in completions),
+                tuple(len(completion.token_ids) for completion in completions),
+            )
+        if isinstance(verifier, Likelihood):
+            found = replace(found, logprobs=likelihoods(self.engine, verifier, prompts, items))
+        return replace(found, seconds=self.clock() - begun)
+
+    def generate(self, work: _Work, prompts: list[list[Message]], version: str | None) -> list[Completion]:
+        completions = self.engine.generate(prompts, self.sampling(work.candidate.key))
+        if len(completions) != len(prompts):
+            raise EngineMismatch(f"the engine answered {len(completions)} of {len(prompts)} prompts")
         for completion in completions:
             if completion.version != version:
                 raise EngineMismatch(
                     f"{work.candidate.key} was answered by weights {completion.version}, not {version}",
                     hint="this is a fault of the engine; nothing of this block was stored",
                 )
-        return completions, seconds
+        return completions
 
-    def judge(self, work: _Work, completions: Sequence[Completion], seconds: float) -> Block:
+    def judge(self, work: _Work, answers: Answers) -> Block:
         """Verify and store; runs in the verifying thread."""
-        verdicts = [
-            self.task.verifier(item, completion.text)
-            for item, completion in zip(self.items(work), completions, strict=True)
-        ]
-        block = Block(
-            work.candidate.key,
-            self.split,
-            work.number,
-            np.array([verdict.value for verdict in verdicts], np.float64),
-            np.array([verdict.valid and math.isfinite(verdict.value) for verdict in verdicts], np.bool_),
-            np.array([len(completion.token_ids) for completion in completions], np.int32),
-            tuple(completion.text for completion in completions),
-            seconds,
-        )
-        self.store.put(block)
+        block = judged(self.task, self.split, work.candidate.key, work.number, self.items(work), answers)
+        if work.known is None:
+            self.store.put(block)
+            return block
+        block = amended(work.known, block)
+        self.store.amend(block)
         return block
 
     def items(self, work: _Work) -> list[Item]:
@@ -225,43 +252,20 @@ class _Scorer:
         return self.draws.sampling(key, *limits) if self.draws else Sampling(limits[0], stop=limits[1])
 
 
-class _Meter:
-    """Rate and running means of what was scored in this call."""
-
-    def __init__(self, total: int, missing: int, clock: Callable[[], float]) -> None:
-        self._total, self._missing, self._clock = total, missing, clock
-        self._begun = clock()
-        self._fresh = 0
-
-    def add(self, block: Block) -> None:
-        self._fresh += len(block)
-
-    def progress(self, block: Block, store: ScoreStore) -> Progress:
-        elapsed = self._clock() - self._begun
-        left = self._missing - self._fresh
-        rate = self._fresh / elapsed if elapsed > 0 else 0.0
-        values, valid = store.scores(block.candidate, block.split)
-        return Progress(
-            done=self._total - left,
-            total=self._total,
-            rate=rate,
-            eta_seconds=left / rate if rate > 0 else None,
-            candidate=block.candidate,
-            mean=float(values[valid].mean()) if valid.any() else None,
-        )
-
-
 def _table(candidates: Sequence[Candidate], blocks: Blocks, split: str, store: ScoreStore) -> Table:
     asked = np.array([at for prompts in blocks for at in prompts], np.intp)
     shape = len(candidates), len(asked)
-    values, valid = np.empty(shape), np.empty(shape, np.bool_)
+    values, valid, success = np.empty(shape), np.empty(shape, np.bool_), np.empty(shape, np.bool_)
     for row, candidate in enumerate(candidates):
-        values[row, asked], valid[row, asked] = store.vector(candidate.key, split, len(asked))
+        values[row, asked], valid[row, asked], success[row, asked] = store.vector(
+            candidate.key, split, len(asked)
+        )
     return Table(
         tuple(candidate.key for candidate in candidates),
         np.array([candidate.sigma for candidate in candidates], np.float64),
         values,
         valid,
+        success,
     )
 
 

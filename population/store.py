@@ -1,7 +1,8 @@
 """Every score ever measured, durable the moment it is known.
 
-One SQLite file holds one row per (candidate, split, block of prompts). Rows are only ever added, and a row
-that is there again is left alone, so a search may be killed anywhere and repeat what it is not sure of.
+One SQLite file holds one row per (candidate, split, block of prompts). Rows are added, and a row that is
+there again is left alone, so a search may be killed anywhere and repeat what it is not sure of. What changes
+in a row is only what could not be judged, once it can be (`amend`).
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from population.block import Block, Row, pack, unpack
+from population.block import Block, Reason, Row, pack, reasons, unpack
 from population.displacement import Displacement
 from population.errors import StoreMismatch
 from population.storefile import RESTORE, canonical, differences, immediate, named, open_file
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 Values = npt.NDArray[np.float64]
 Valid = npt.NDArray[np.bool_]
 _COLUMNS = ", ".join(Row._fields)
+
+
+class Scores(NamedTuple):
+    """A candidate's values, validity and successes on a split, in the order of its prompts."""
+
+    values: Values
+    valid: Valid
+    success: Valid
 
 
 class ScoreStore:
@@ -102,13 +111,29 @@ class ScoreStore:
                 f"INSERT INTO block ({_COLUMNS}) VALUES ({marks}) ON CONFLICT DO NOTHING", pack(block)
             )
 
+    def amend(self, block: Block) -> None:
+        """Keep a stored block's new verdicts on what could not be judged; everything else has to be the same.
+
+        Raises:
+            ValueError: there is no such block, or it differs in a verdict that was valid or in a completion.
+            DiskFull: no room; the block stays as it was.
+        """
+        row = pack(block)
+        sets = ", ".join(f"{name} = ?" for name in Row._fields)
+        with self._transaction() as connection:
+            where = (block.candidate, block.split, block.number)
+            found = connection.execute(f"SELECT {_COLUMNS} FROM block {_ONE}", where).fetchone()
+            if found is None or not _amends(self._unpacked(Row(*found)), block):
+                raise ValueError(f"block {block.number} of {block.candidate} amends no stored one")
+            connection.execute(f"UPDATE block SET {sets} {_ONE}", (*row, *where))
+
     def get(self, candidate: str, split: str, number: int) -> Block | None:
         """One block, or None where it was not scored yet.
 
         Raises:
             StoreMismatch: the row's bytes are not the ones that were written.
         """
-        rows = self._rows("WHERE candidate = ? AND split = ? AND number = ?", (candidate, split, number))
+        rows = self._rows(_ONE, (candidate, split, number))
         return self._unpacked(rows[0]) if rows else None
 
     def has(self, candidate: str, split: str, number: int) -> bool:
@@ -124,14 +149,27 @@ class ScoreStore:
                 )
             )
 
-    def scores(self, candidate: str, split: str) -> tuple[Values, Valid]:
-        """Values and validity of every stored prompt, in order."""
-        blocks = self._split(candidate, split)
-        values = np.concatenate([np.empty(0), *(block.values for block in blocks)])
-        return values, np.concatenate([np.empty(0, np.bool_), *(block.valid for block in blocks)])
+    def unjudged(self, candidate: str, split: str) -> dict[int, list[Reason]]:
+        """Of each stored block, why prompts could not be judged, in order; empty where all were."""
+        with self._lock, named(self.path):
+            found = self._connection.execute(
+                "SELECT number, faults FROM block WHERE candidate = ? AND split = ? ORDER BY number",
+                (candidate, split),
+            ).fetchall()
+        return {number: list(reasons(faults).values()) for number, faults in found}
 
-    def vector(self, candidate: str, split: str, n: int) -> tuple[Values, Valid]:
-        """Values and validity on the `n` prompts of a split, each of shape (n,).
+    def scores(self, candidate: str, split: str) -> Scores:
+        """What every stored prompt got, in order."""
+        blocks = self._split(candidate, split)
+        none = np.empty(0, np.bool_)
+        return Scores(
+            np.concatenate([np.empty(0), *(block.values for block in blocks)]),
+            np.concatenate([none, *(block.valid for block in blocks)]),
+            np.concatenate([none, *(block.success for block in blocks)]),
+        )
+
+    def vector(self, candidate: str, split: str, n: int) -> Scores:
+        """What the `n` prompts of a split got, each array of shape (n,).
 
         Raises:
             StoreMismatch: not exactly those prompts are stored.
@@ -177,13 +215,13 @@ class ScoreStore:
     def digest(self) -> str:
         """SHA-256 over every score: equal for two stores exactly if they hold the same table.
 
-        Values and validity count; times, token counts and texts do not.
+        Values, validity and successes count; times, token counts, texts and reasons do not.
         """
         total = hashlib.sha256()
         for row in self._rows("ORDER BY candidate, split, number"):
             block = self._unpacked(row)
             total.update(canonical([block.candidate, block.split, block.number, len(block)]).encode())
-            total.update(row.score + row.valid)
+            total.update(row.score + row.valid + row.success)
         return total.hexdigest()
 
     def _direction(self, key: str) -> str | None:
@@ -212,6 +250,21 @@ class ScoreStore:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock, named(self.path), immediate(self._connection):
             yield self._connection
+
+
+_ONE = "WHERE candidate = ? AND split = ? AND number = ?"
+
+
+def _amends(stored: Block, block: Block) -> bool:
+    """Whether only verdicts that were not valid differ."""
+    kept = stored.valid
+    return (
+        stored.texts == block.texts
+        and bool(block.valid[kept].all())
+        and np.array_equal(stored.values[kept], block.values[kept])
+        and np.array_equal(stored.success[kept], block.success[kept])
+        and np.array_equal(stored.tokens, block.tokens)
+    )
 
 
 def _meaning(direction: Direction | None, manner: Mapping[str, object]) -> object:

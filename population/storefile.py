@@ -14,7 +14,7 @@ from population.errors import DiskFull, StoreMismatch
 
 # "CoRP" in ASCII: tells a score store from any other SQLite file.
 APPLICATION_ID = 0x436F5250
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 BUSY_SECONDS = 30.0
 
 _SCHEMA = """
@@ -22,7 +22,8 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE candidate (key TEXT PRIMARY KEY, direction TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE block (
     candidate TEXT NOT NULL, split TEXT NOT NULL, number INTEGER NOT NULL, size INTEGER NOT NULL,
-    score BLOB NOT NULL, valid BLOB NOT NULL, tokens BLOB NOT NULL, texts BLOB NOT NULL,
+    score BLOB NOT NULL, valid BLOB NOT NULL, success BLOB NOT NULL, tokens BLOB NOT NULL,
+    texts BLOB NOT NULL, faults BLOB NOT NULL,
     seconds REAL NOT NULL, checksum INTEGER NOT NULL,
     PRIMARY KEY (candidate, split, number)
 );

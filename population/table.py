@@ -17,12 +17,14 @@ class Table:
         sigmas: their amplitudes, shape (N,).
         values: the verifier's values, float64, shape (N, M).
         valid: whether the verifier could judge, shape (N, M).
+        success: whether the answer passes, shape (N, M); never where the verdict is not valid.
     """
 
     keys: tuple[str, ...]
     sigmas: npt.NDArray[np.float64]
     values: npt.NDArray[np.float64]
     valid: npt.NDArray[np.bool_]
+    success: npt.NDArray[np.bool_]
 
     def rewards(self) -> npt.NDArray[np.float64]:
         """Mean value over each candidate's valid prompts, shape (N,); NaN for one that has none."""
@@ -31,10 +33,6 @@ class Table:
         means = np.full(len(counts), np.nan)
         np.divide(sums, counts, out=means, where=counts > 0)
         return means
-
-    def success(self, threshold: float) -> npt.NDArray[np.bool_]:
-        """Whether each valid verdict reaches `threshold`, shape (N, M); an invalid one does not."""
-        return self.valid & (np.where(self.valid, self.values, -np.inf) >= threshold)
 
     def valid_rate(self) -> float:
         """Share of valid verdicts over the whole table."""

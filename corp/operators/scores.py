@@ -33,7 +33,8 @@ class PopulationScores:
         sigmas: nominal amplitude of each member, > 0, shape (N,); equal values are one level.
         values: shaped reward per prompt, NaN where the verdict is invalid, shape (N, M).
         base: the centre's values on the same prompts, shape (M,).
-        threshold: a value of at least this is a success.
+        success: whether each answer passes; never where the verdict is invalid. Shape (N, M).
+        base_success: whether the centre's do, shape (M,).
 
     Raises:
         OperatorInvalid: shapes that do not fit, fewer than two members, sigma <= 0, several laws, an
@@ -45,7 +46,8 @@ class PopulationScores:
     sigmas: Vector
     values: Vector
     base: Vector
-    threshold: float = 1.0
+    success: Flags
+    base_success: Flags
 
     def __post_init__(self) -> None:
         self._check_shapes()
@@ -89,15 +91,6 @@ class PopulationScores:
     def shrunken(self) -> Vector:
         """Each member's reward pulled to the mean by the population's reliability, shape (N,)."""
         return shrunken(self.rewards, self.reliability)
-
-    @cached_property
-    def success(self) -> Flags:
-        """Whether each valid verdict reaches the threshold, shape (N, M)."""
-        return np.nan_to_num(self.values, nan=-np.inf, posinf=np.inf, neginf=-np.inf) >= self.threshold
-
-    @cached_property
-    def base_success(self) -> Flags:
-        return np.nan_to_num(self.base, nan=-np.inf) >= self.threshold
 
     @cached_property
     def judged(self) -> Flags:
@@ -160,6 +153,11 @@ class PopulationScores:
                 f"{self.base.size} base values for {self.values.shape[1]} prompts",
                 hint="score the base on the same split",
             )
+        if self.success.shape != self.values.shape or self.base_success.shape != self.base.shape:
+            raise OperatorInvalid(
+                f"successes of shapes {self.success.shape} and {self.base_success.shape} for values of shapes"
+                f" {self.values.shape} and {self.base.shape}"
+            )
 
     def _check_numbers(self) -> None:
         if np.isinf(self.values).any() or np.isinf(self.base).any():
@@ -170,6 +168,8 @@ class PopulationScores:
                 f"the reward of {self.keys[int(mute[0])]} is not a number: it has no valid verdict",
                 hint="leave out candidates that the verifier could not judge",
             )
+        if (self.success & np.isnan(self.values)).any() or (self.base_success & np.isnan(self.base)).any():
+            raise OperatorInvalid("a success without a valid verdict", hint="mark it as a failure")
         if not (np.isfinite(self.sigmas) & (self.sigmas > 0)).all():
             raise OperatorInvalid(
                 f"sigma must be > 0; the smallest is {self.sigmas.min()}", hint="leave out null candidates"

@@ -33,6 +33,7 @@ def baseline_phase(run: Run) -> dict[str, object]:
     differing = int(np.sum(table.values[0] != table.values[1]))
     return {
         "base": base,
+        "success": float(table.success[0].sum() / table.valid[0].sum()),
         "null": float(table.rewards()[1]),
         "null_differs": differing,
         "noise_floor": floor(table, others),
@@ -47,16 +48,18 @@ def floor(usual: Table, others: Sequence[Table]) -> dict[str, Any]:
     """How far the base's score depends on the batch order.
 
     Returns:
-        orders: how many; min, max: of the base's mean reward over them; changed: prompts whose value or
-        validity is not the same in all; n: prompts.
+        orders: how many; min, max: of the share of prompts that the base passes, over them; changed: prompts
+        whose value, success or validity is not the same in all; n: prompts.
     """
-    rewards = [float(table.rewards()[0]) for table in (usual, *others)]
-    values = np.array([np.where(table.valid[0], table.values[0], np.nan) for table in (usual, *others)])
+    tables = (usual, *others)
+    shares = [float(table.success[0].sum() / table.valid[0].sum()) for table in tables]
+    values = np.array([np.where(table.valid[0], table.values[0], np.nan) for table in tables])
+    success = np.array([table.success[0] for table in tables])
     same = (values == values[0]) | (np.isnan(values) & np.isnan(values[0]))
     return {
-        "orders": len(rewards),
-        "min": min(rewards),
-        "max": max(rewards),
-        "changed": int(np.sum(~same.all(axis=0))),
+        "orders": len(shares),
+        "min": min(shares),
+        "max": max(shares),
+        "changed": int(np.sum(~(same & (success == success[0])).all(axis=0))),
         "n": values.shape[1],
     }

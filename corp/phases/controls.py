@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from corp.controls import Valid, Values, calibrated, closed_labels, random_merge, ranking, row
+from corp.controls import Outcomes, calibrated, closed_labels, random_merge, ranking, row
 from corp.ensemble import ballots, elect, outcome
 from corp.errors import ScoresUnusable
 from corp.phases.finalists import chosen_candidate
@@ -18,6 +18,7 @@ from corp.phases.staging import Stage
 from population.answering import Draws
 from population.proposal import BASE, Candidate
 from population.table import Table
+from verify.kinds.likelihood import Likelihood
 
 SPLIT = "test"
 PHASE = "controls"
@@ -53,7 +54,7 @@ class Controls:
     run: Run
     rows: list[dict[str, Any]] = field(default_factory=list)
     skipped: list[dict[str, str]] = field(default_factory=list)
-    base: tuple[Values, Valid] = field(init=False)
+    base: Outcomes = field(init=False)
 
     def __post_init__(self) -> None:
         self.spec = self.run.prepared.spec.controls
@@ -81,7 +82,7 @@ class Controls:
 
     def baseline(self) -> None:
         table = self.run.score(PHASE, SPLIT, [BASE])
-        self.base = table.values[0], table.valid[0]
+        self.base = Outcomes(table.success[0], table.valid[0])
         self.single("base", BASE, table)
 
     def merges(self) -> None:
@@ -110,6 +111,10 @@ class Controls:
 
     def self_consistency(self) -> None:
         """The base asked as often as the ensemble, by drawing (Wang et al. 2022, arXiv 2203.11171)."""
+        judge = self.run.prepared.task.verifier
+        if isinstance(judge, Likelihood) and not judge.reads_completion:
+            self.skip("self_consistency", f"verifier {judge.kind} reads no completion that could be drawn")
+            return
         draws = Draws(self.spec.temperature, seed=self.spec.seed)
         stem = f"{BASE.key}~t{self.spec.temperature:g}"
         samples = [Candidate(f"{stem}#{number}", None, 0.0) for number in range(max(self.spec.k))]
@@ -122,12 +127,15 @@ class Controls:
         answers = ballots(task.verifier, task.splits[SPLIT], texts)
         for k in self.spec.k:
             size = min(k, len(voters))
-            found = outcome(table, [elect(ballot[:size]) for ballot in answers])
+            found = Outcomes(*outcome(table, [elect(ballot[:size]) for ballot in answers]))
             self.add(f"{name}-{k}", found, size, self.tokens(voters[:size]))
 
     def labels(self) -> None:
         """The base's likeliest label, no search and no generation."""
         task = self.run.prepared.task
+        if isinstance(task.verifier, Likelihood):
+            self.skip("label_likelihood", f"verifier {task.verifier.kind} judges likelihoods by itself")
+            return
         labels, reason = closed_labels(task.verifier, task.splits["support"])
         if reason:
             self.skip("label_likelihood", reason)
@@ -137,17 +145,19 @@ class Controls:
             task.verifier(item, labels[index])
             for item, index in zip(task.splits[SPLIT], calibrated(test, support), strict=True)
         ]
-        values = np.array([verdict.value for verdict in verdicts], np.float64)
-        valid = np.array([verdict.valid for verdict in verdicts], np.bool_)
-        self.add("label_likelihood", (values, valid), len(labels), 0.0)
+        found = Outcomes(
+            np.array(list(map(task.succeeds, verdicts)), np.bool_),
+            np.array([verdict.valid for verdict in verdicts], np.bool_),
+        )
+        self.add("label_likelihood", found, len(labels), 0.0)
 
     def single(self, name: str, candidate: Candidate, table: Table) -> None:
         index = table.keys.index(candidate.key)
-        self.add(name, (table.values[index], table.valid[index]), 1, self.tokens([candidate]))
+        found = Outcomes(table.success[index], table.valid[index])
+        self.add(name, found, 1, self.tokens([candidate]))
 
-    def add(self, name: str, found: tuple[Values, Valid], passes: int, tokens: float) -> None:
-        threshold = self.run.prepared.task.pass_threshold
-        line = row(name, self.base, found, threshold, passes=passes, tokens=tokens)
+    def add(self, name: str, found: Outcomes, passes: int, tokens: float) -> None:
+        line = row(name, self.base, found, passes=passes, tokens=tokens)
         if line is None:
             self.skip(name, "no prompt has a valid verdict for both this and the base")
         else:

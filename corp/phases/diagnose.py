@@ -78,7 +78,7 @@ def _of_line_search(run: Run) -> dict[str, Any] | None:
         return None
     n = len(run.prepared.task.splits["select"])
     best = max(points, key=lambda point: float(point["select"]))
-    values = [np.where(valid, value, np.nan) for value, valid in (
+    values = [np.where(valid, value, np.nan) for value, valid, _ in (
         run.store.vector(key, "select", n) for key in (BASE.key, best["key"])
     )]  # fmt: skip
     luck = select_luck(len(points), values[0], values[1])
@@ -109,7 +109,7 @@ def _composition(run: Run, chosen: Candidate | None) -> dict[str, Any] | None:
     task = run.prepared.task
     items = task.splits[split]
     table = _stored(run, split, chosen)
-    passed, both = table.success(task.pass_threshold), table.valid[0] & table.valid[1]
+    passed, both = table.success, table.valid[0] & table.valid[1]
     texts = [run.store.texts(key, split) for key in table.keys]
     kinds = classified(task.verifier, items, texts[0], passed[0], passed[1], both)
     pairs: list[Pair] = []
@@ -128,5 +128,8 @@ def _composition(run: Run, chosen: Candidate | None) -> dict[str, Any] | None:
 def _stored(run: Run, split: str, chosen: Candidate) -> Table:
     """Base and chosen candidate on a split that the gate has scored."""
     n = len(run.prepared.task.splits[split])
-    values, valid = zip(*(run.store.vector(key, split, n) for key in (BASE.key, chosen.key)), strict=True)
-    return Table((BASE.key, chosen.key), np.array([0.0, chosen.sigma]), np.array(values), np.array(valid))
+    keys = BASE.key, chosen.key
+    values, valid, success = map(
+        np.array, zip(*(run.store.vector(key, split, n) for key in keys), strict=True)
+    )
+    return Table(keys, np.array([0.0, chosen.sigma]), values, valid, success)

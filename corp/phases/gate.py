@@ -41,9 +41,7 @@ def test_scores(run: Run, chosen: Candidate, level: float) -> dict[str, object]:
     """
     table = run.score("gate", "test", [BASE, chosen])
     spec = run.prepared.spec
-    (decision,) = judge(
-        [pair(run, table, 1)], metric=spec.gate.metric, alpha=level, seed=spec.population.seed
-    )
+    (decision,) = judge([pair(table, 1)], alpha=level, seed=spec.population.seed)
     kept = ("n", "base", "candidate", "gain", "interval", "p_value", "fixes", "regressions")
     values = plain(decision)
     return {name: values[name] for name in kept}
@@ -58,13 +56,14 @@ def write_evidence(run: Run, table: Table, chosen: Candidate) -> None:
         identity={key: str(value) for key, value in run.engine.identity.items()},
         values=tuple(map(float, table.values[1])),
         valid=tuple(map(bool, table.valid[1])),
+        success=tuple(map(bool, table.success[1])),
         texts=tuple(run.store.texts(chosen.key, "gate")),
     ).write(run.target / "gate-evidence.json")
 
 
 def fixed_sample(run: Run, table: Table, chosen: Candidate) -> dict[str, object]:
-    """The gate prompt that gained most, the first of them: with 0/1 outcomes the first that was fixed."""
-    before, after = pair(run, table, 1)
+    """The first gate prompt that was fixed; the first of all where samples decided and none was."""
+    before, after = pair(table, 1)
     index = int(np.flatnonzero(table.valid.all(axis=0))[int(np.argmax(after - before))])
     return {
         "messages": run.prepared.task.messages(run.prepared.task.splits["gate"][index]),

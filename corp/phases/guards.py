@@ -24,7 +24,7 @@ def guard_results(run: Run, candidate: Candidate, level: float) -> list[Guarded]
         with beside(run, task, f"guard-{number}") as other:
             table = other.score("gate", "gate", [BASE, candidate])
         both = table.valid.all(axis=0)
-        base, after = table.success(task.pass_threshold)[:, both]
+        base, after = table.success[:, both]
         results.append(check(task.name, base, after, margin=margin, level=level))
     return results
 

@@ -38,7 +38,7 @@ def likelihoods(run: Run, phase: str, split: str, labels: Sequence[str]) -> npt.
         run.store.put(_measured(run, split, label, number, blocks[number]))
         progress = {"phase": phase, "split": split, "done": done + 1, "total": len(missing)}
         run.emit("phase.progress", progress)
-    return np.array([run.store.vector(_key(label), split, n)[0] for label in labels])
+    return np.array([run.store.vector(_key(label), split, n).values for label in labels])
 
 
 def _key(label: str) -> str:
@@ -62,6 +62,7 @@ def _measured(run: Run, split: str, label: str, number: int, prompts: Sequence[i
         number,
         np.array([sum(tokens) for tokens in scores], np.float64),
         np.ones(len(scores), np.bool_),
+        np.zeros(len(scores), np.bool_),  # nothing is answered that could pass
         np.array([len(tokens) for tokens in scores], np.int32),
         (label,) * len(scores),
         time.monotonic() - begun,

@@ -71,7 +71,7 @@ def local_scores(run: Run, state: State, phase: str) -> PopulationScores:
     candidates = around(state.centre, members, f"r{state.round + 1}-")
     table = score_around(run, phase, "support", state.centre, candidates)
     perturbations = [member.direction for member in members if member.direction is not None]
-    return first_half(run, scored(table, perturbations, candidates, run.prepared.task.pass_threshold))
+    return first_half(run, scored(table, perturbations, candidates))
 
 
 def local_members(run: Run, state: State) -> tuple[Candidate, ...]:

@@ -47,7 +47,7 @@ def look(
     Returns:
         ``proposals``: per candidate ``key``, ``accepted``, ``decision``, ``base``, ``candidate`` and
         ``guards``, empty where it was not held against them. ``winner``: key of the first accepted one, or
-        None. ``look``, ``level``, ``policy``, ``metric``, ``method``.
+        None. ``look``, ``level``, ``policy``, ``method``.
 
     Raises:
         GateSpent: the look was made with other candidates, or alpha is used up.
@@ -56,7 +56,7 @@ def look(
     spec = run.prepared.spec.gate
     check_count(len(candidates))
     register(run, name, [centre, *candidates], level)
-    metric: Metric = "value" if spec.samples > 1 else spec.metric  # a mean of samples is a grade
+    metric: Metric = "value" if spec.samples > 1 else "success"  # a mean of samples is a grade
     decisions = judge(
         answered(run, [centre, *candidates]),
         policy=spec.policy,
@@ -69,7 +69,6 @@ def look(
         "look": name,
         "level": level,
         "policy": spec.policy,
-        "metric": spec.metric,
         "samples": spec.samples,
         "method": METHODS[spec.policy, metric],
         "proposals": rows,
@@ -99,34 +98,26 @@ def answered(run: Run, rows: Sequence[Candidate]) -> list[Pair]:
     """The first of ``rows`` and each other one on the gate split, greedily or by several samples a prompt."""
     if run.prepared.spec.gate.samples == 1:
         table = run.score("gate", "gate", rows)
-        return [pair(run, table, row) for row in range(1, len(rows))]
+        return [pair(table, row) for row in range(1, len(rows))]
     base, *others = (sampled(run, one) for one in rows)
     judged = [~np.isnan(base).all(axis=1) & ~np.isnan(other).all(axis=1) for other in others]
     return [(base[both], other[both]) for other, both in zip(others, judged, strict=True)]
 
 
 def sampled(run: Run, candidate: Candidate) -> npt.NDArray[np.float64]:
-    """What is compared, per prompt and sample, NaN where it could not be judged, shape (n, samples)."""
+    """Passes as 0 and 1 per prompt and sample, NaN where it could not be judged, shape (n, samples)."""
     spec = run.prepared.spec.gate
     draws = Draws(spec.temperature, seed=run.prepared.spec.population.seed)
     stem = f"{candidate.key}~gate{spec.temperature:g}"
     copies = [replace(candidate, key=f"{stem}#{number}") for number in range(spec.samples)]
     table = run.score("gate", "gate", copies, sampling=draws)
-    return np.where(table.valid, compared(run, table), np.nan).T
+    return np.where(table.valid, table.success, np.nan).T
 
 
-def compared(run: Run, table: Table) -> npt.NDArray[np.float64]:
-    """Passes as 0 and 1, or the verifier's values, shape (candidates, n)."""
-    if run.prepared.spec.gate.metric == "value":
-        return table.values
-    return table.success(run.prepared.task.pass_threshold).astype(np.float64)
-
-
-def pair(run: Run, table: Table, row: int) -> Pair:
-    """What is compared, of the first row and ``row``, on the prompts where both verdicts are valid."""
+def pair(table: Table, row: int) -> Pair:
+    """Passes as 0 and 1 of the first row and ``row``, on the prompts where both verdicts are valid."""
     both = table.valid[0] & table.valid[row]
-    shown = compared(run, table)
-    return shown[0, both], shown[row, both]
+    return table.success[0, both].astype(np.float64), table.success[row, both].astype(np.float64)
 
 
 def settle(

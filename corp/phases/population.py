@@ -18,11 +18,11 @@ def population_scores(run: Run) -> PopulationScores:
     candidates = run.population
     table = run.score("search", "support", [BASE, *candidates])
     perturbations = [candidate.direction for candidate in candidates if candidate.direction is not None]
-    return scored(table, perturbations, candidates, run.prepared.task.pass_threshold)
+    return scored(table, perturbations, candidates)
 
 
 def scored(
-    table: Table, perturbations: Sequence[Direction], candidates: Sequence[Candidate], threshold: float
+    table: Table, perturbations: Sequence[Direction], candidates: Sequence[Candidate]
 ) -> PopulationScores:
     """A table whose first row is the centre's, the others the candidates'."""
     values = np.where(table.valid, table.values, np.nan)
@@ -32,5 +32,6 @@ def scored(
         np.array([candidate.sigma for candidate in candidates], np.float64),
         values[1:],
         values[0],
-        threshold,
+        table.success[1:],
+        table.success[0],
     )

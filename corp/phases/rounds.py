@@ -45,7 +45,7 @@ def pooled(run: Run, state: State, phase: str) -> PopulationScores:
         candidates += around(state.centre, fresh, f"r{number}-") if number else fresh
     table = score_around(run, phase, "support", state.centre, candidates)
     perturbations = [member.direction for member in members if member.direction is not None]
-    return scored(table, perturbations, candidates, run.prepared.task.pass_threshold)
+    return scored(table, perturbations, candidates)
 
 
 def members_of(run: Run, number: int) -> tuple[Candidate, ...]:

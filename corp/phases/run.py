@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corp.errors import Cancelled, ScoresUnusable
+from corp import pause
+from corp.errors import Cancelled, Paused
 from corp.results import publish_result, read_result
 
 if TYPE_CHECKING:
@@ -126,38 +127,38 @@ class Run:
         Args:
             switch, sampling, order: as for ``population.scoring.score``.
 
+        Where the run was paused on this split, what could not be judged is judged once more.
+
         Raises:
-            ScoresUnusable: fewer than 98 % of the verdicts are valid, or none of one candidate.
+            Paused: as soon as it is certain that fewer than 98 % of the verdicts are valid, or none of one
+                candidate is.
         """
+        from population.errors import VerdictsInvalid
         from population.scoring import score
 
         def report(progress: Progress) -> None:
             self.emit("phase.progress", {"phase": phase, "split": split, **progress.to_json()})
 
-        table = score(
-            self.engine,
-            self.prepared.task,
-            split,
-            candidates,
-            self.store,
-            block_size=self.prepared.spec.engine.batch_size,
-            report=report,
-            cancelled=self.cancelled,
-            switch=switch,
-            sampling=sampling,
-            order=order,
-        )
-        if table.valid_rate() < MIN_VALID:
-            raise ScoresUnusable(
-                f"only {table.valid_rate():.1%} of the verdicts on {split} are valid",
-                hint="the verifier fails on what the model writes; see the completions in scores.sqlite",
+        try:
+            table = score(
+                self.engine,
+                self.prepared.task,
+                split,
+                candidates,
+                self.store,
+                block_size=self.prepared.spec.engine.batch_size,
+                report=report,
+                cancelled=self.cancelled,
+                switch=switch,
+                sampling=sampling,
+                order=order,
+                least_valid=MIN_VALID,
+                again=pause.on(self.target, split),
             )
-        mute = [key for key, valid in zip(table.keys, table.valid, strict=True) if not valid.any()]
-        if mute:
-            raise ScoresUnusable(
-                f"the verifier could judge no completion of {', '.join(mute[:3])} on {split}",
-                hint="the verifier must judge whatever text a perturbed model writes",
-            )
+        except VerdictsInvalid as error:
+            facts = {"phase": phase, "task": self.prepared.task.name, **error.shortfall.to_json()}
+            raise Paused(error.detail, hint=error.hint, folder=self.target, facts=facts) from None
+        pause.lift(self.target, split)
         return table
 
     def release_engine(self) -> None:

@@ -35,7 +35,8 @@ def on(scores: PopulationScores, prompts: Prompts) -> PopulationScores:
         scores.sigmas[kept],
         values[kept],
         scores.base[prompts],
-        scores.threshold,
+        scores.success[kept][:, prompts],
+        scores.base_success[prompts],
     )
 
 
@@ -46,11 +47,11 @@ def shortlist(run: Run, phase: str, centre: Candidate, points: Sequence[Point]) 
     its paired gain there. Only a few are tried: of 63 proposals without effect, one that passes is as good
     as certain at z = 1.
     """
-    spec, threshold = run.prepared.spec.recenter, run.prepared.task.pass_threshold
+    spec = run.prepared.spec.recenter
     candidates = [point.candidate for point in points]
     table = score_around(run, phase, "support", centre, candidates)
     directions = [candidate.direction for candidate in candidates if candidate.direction is not None]
-    scores = scored(table, directions, candidates, threshold)
+    scores = scored(table, directions, candidates)
     first, second = support_halves(run, scores.values.shape[1])
     rows = ranked(points, tally(scores, first, spec.regress_weight, spec.z))
     later = tally(scores, second, spec.regress_weight, spec.z)

@@ -69,7 +69,7 @@ def try_step(run: Run, number: int, phase: str, centre: Candidate, found: Candid
     rewards = table.rewards()
     values = np.where(table.valid, table.values, np.nan)
     gained = gain(values[before], values[after], spec.z)
-    passed = table.success(run.prepared.task.pass_threshold) & table.valid[[before, after]].all(axis=0)
+    passed = table.success & table.valid[[before, after]].all(axis=0)
     problem = _problem(gained, int(passed[before].sum() - passed[after].sum()), spec.z)
     problem = problem or held_out(run, number, centre, pulled)
     told = f"gain on select {gained.mean:+.4f} +- {gained.error:.4f}"

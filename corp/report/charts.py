@@ -47,7 +47,7 @@ def effect_rows(report: Json) -> list[Json]:
     rows = []
     for name in ("gate", "test"):
         found = report[name]
-        if found and (report["gate"] or {}).get("metric", "success") == "success":
+        if found:
             low, high = found["interval"]
             label = f"merged, {name} split"
             row = {"label": label, "gain": found["gain"], "low": low, "high": high, "n": found["n"]}

@@ -199,7 +199,7 @@ def _gate(gate: Json | None) -> Json | None:
     if gate is None:
         return None
     found = {"base": gate["base"], "candidate": gate["candidate"], **gate["decision"]}
-    kept = ("key", "policy", "method", "metric", "look", "proposals")
+    kept = ("key", "policy", "method", "look", "proposals")
     return {**found, **{name: gate[name] for name in kept if name in gate}}
 
 

@@ -87,6 +87,11 @@ class Engine(Protocol):
     """A model whose weights can be switched to any direction and which completes and scores prompts."""
 
     @property
+    def capabilities(self) -> frozenset[str]:
+        """What not every engine can do: ``logprobs``, if ``score`` gives log-probabilities."""
+        ...
+
+    @property
     def identity(self) -> Mapping[str, object]:
         """Everything but the weights that can change a score: kind, dtypes, threads, sizes, versions."""
         ...

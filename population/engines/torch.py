@@ -41,6 +41,8 @@ class TorchEngine:
         EngineMismatch: the live weights are not what was loaded or asked for.
     """
 
+    capabilities = frozenset({"logprobs"})
+
     def __init__(
         self,
         checkpoint: Checkpoint,

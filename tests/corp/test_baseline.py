@@ -16,7 +16,8 @@ from population.table import Table
 def table(values: list[list[float]], valid: list[list[bool]] | None = None) -> Table:
     scores = np.array(values, np.float64)
     judged = np.ones_like(scores, np.bool_) if valid is None else np.array(valid, np.bool_)
-    return Table(tuple(f"k{row}" for row in range(len(scores))), np.zeros(len(scores)), scores, judged)
+    keys = tuple(f"k{row}" for row in range(len(scores)))
+    return Table(keys, np.zeros(len(scores)), scores, judged, judged & (scores >= 1))
 
 
 class OrderedRun:
@@ -45,7 +46,14 @@ def test_the_base_is_scored_in_three_orders_under_keys_of_their_own() -> None:
     assert run.asked == [(0, ["base", "null"]), (1, ["base~order1"]), (2, ["base~order2"])]
     assert (found["base"], found["null"], found["null_differs"]) == (0.5, 0.75, 1)
     assert found["noise_floor"] == {"orders": 3, "min": 0.25, "max": 0.75, "changed": 2, "n": 4}
+    assert found["success"] == 0.5
     assert run.log == []
+
+
+def test_the_floor_is_of_what_a_gate_compares() -> None:
+    """A shaped value that moves without a prompt passing changes the prompt, not the share that passes."""
+    found = floor(table([[1.1, 0.2, 1.0]]), [table([[1.1, 0.4, 1.0]]), table([[0.9, 0.2, 1.0]])])
+    assert found == {"orders": 3, "min": 1 / 3, "max": 2 / 3, "changed": 2, "n": 3}
 
 
 def test_a_steady_engine_has_no_floor() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corp.controls import calibrated, closed_labels, random_merge, ranking, row
+from corp.controls import Outcomes, calibrated, closed_labels, random_merge, ranking, row
 from corp.gate import decide
 from population.direction import Component, Direction, Law, cosine
 from population.merge import Merge
@@ -83,9 +83,9 @@ def test_ranks_are_by_reward_and_the_earlier_of_equals_comes_first() -> None:
 
 
 def test_a_row_counts_the_prompts_that_both_were_judged_on() -> None:
-    base = np.array([0.0, 1.0, 0.4, 1.0, 0.0]), np.array([True, True, True, True, False])
-    found = np.array([1.0, 0.0, 0.6, 1.0, 1.0]), np.array([True, True, True, False, True])
-    line = row("vote-4", base, found, 0.5, passes=4, tokens=12.5)
+    base = Outcomes(np.array([0, 1, 0, 1, 0], bool), np.array([1, 1, 1, 1, 0], bool))
+    found = Outcomes(np.array([1, 0, 1, 0, 1], bool), np.array([1, 1, 1, 0, 1], bool))
+    line = row("vote-4", base, found, passes=4, tokens=12.5)
     expected = decide([0, 1, 0], [1, 0, 1])
     assert line == {
         "name": "vote-4",
@@ -100,7 +100,7 @@ def test_a_row_counts_the_prompts_that_both_were_judged_on() -> None:
         "passes": 4,
         "tokens": 12.5,
     }
-    assert row("none", base, (found[0], ~base[1]), 0.5) is None
+    assert row("none", base, Outcomes(found.success, ~base.valid)) is None
 
 
 def test_closed_tasks_have_few_answers_that_repeat() -> None:

@@ -64,10 +64,11 @@ def test_ballots_hold_answers_in_one_spelling_per_prompt() -> None:
 def test_the_outcome_is_the_verdict_on_the_winner() -> None:
     values = np.array([[0.1, 0.2, 0.3], [1.1, 1.2, 1.3]])
     valid = np.array([[True, True, False], [True, False, True]])
-    table = Table(("a", "b"), np.zeros(2), values, valid)
+    success = np.array([[False, True, False], [False, False, True]])  # not what the values say
+    table = Table(("a", "b"), np.zeros(2), values, valid, success)
     elections = [Election(1, "x", 1, 2), Election(0, "x", 1, 2), Election(0, None, 0, 0)]
     found = outcome(table, elections)
-    assert found[0].tolist() == [1.1, 0.2, 0.3]
+    assert found[0].tolist() == [False, True, False]
     assert found[1].tolist() == [True, True, False]
 
 
@@ -78,7 +79,8 @@ def test_a_vote_over_texts_has_the_score_of_its_verdicts() -> None:
     items = [{"answer": int(rng.integers(3))} for _ in range(60)]
     texts = [[str(rng.choice(["0", "1", "2.0", "2", "x"])) for _ in items] for _ in range(7)]
     verdicts = [[judge(item, text).value for item, text in zip(items, row, strict=True)] for row in texts]
-    table = Table(tuple("abcdefg"), np.zeros(7), np.array(verdicts), np.ones((7, 60), np.bool_))
+    values = np.array(verdicts)
+    table = Table(tuple("abcdefg"), np.zeros(7), values, np.ones((7, 60), np.bool_), values == 1)
     elections = [elect(answers) for answers in ballots(judge, items, texts)]
     winning = [
         judge(item, texts[e.winner][m]).value

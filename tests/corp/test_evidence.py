@@ -26,6 +26,7 @@ def evidence(**changes: Any) -> GateEvidence:
         "identity": {"torch": "2"},
         "values": [1.0, math.nan, 0.1],
         "valid": [True, False, True],
+        "success": [False, False, True],
         "texts": ["a", "", "ü\n"],
     }
     return GateEvidence(**fields | changes)
@@ -35,15 +36,23 @@ def test_evidence_survives_writing_and_reading(tmp_path: Path) -> None:
     path = tmp_path / "gate-evidence.json"
     evidence().write(path)
     assert GateEvidence.read(path) == evidence()
-    assert GateEvidence.read(path).outcomes() == [1.0, None, 0.1]
+    assert GateEvidence.read(path).outcomes() == [(1.0, False), None, (0.1, True)]
 
 
 def test_an_invalid_verdict_has_no_value_to_compare() -> None:
-    assert evidence(values=[1.0, 0.5, 0.1]).outcomes() == [1.0, None, 0.1]
+    assert evidence(values=[1.0, 0.5, 0.1]).outcomes() == [(1.0, False), None, (0.1, True)]
 
 
 @pytest.mark.parametrize(
-    "changes", [{"values": [1.0]}, {"texts": []}, {"valid": [True] * 4}, {"extra": 1}, {"values": None}]
+    "changes",
+    [
+        {"values": [1.0]},
+        {"texts": []},
+        {"valid": [True] * 4},
+        {"success": [True] * 2},
+        {"extra": 1},
+        {"values": None},
+    ],
 )
 def test_what_does_not_fit_the_gate_split_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
     path = tmp_path / "gate-evidence.json"

@@ -15,6 +15,7 @@ from scipy.optimize import brentq
 from corp.following import axes_of, constructive, ess_target, follow, next_iota, search_weights
 from corp.operators import PopulationScores
 from population.direction import Component, Direction, Law
+from tests.corp.operators.populations import marked
 
 COUNTS = st.lists(st.integers(1, 60), min_size=1, max_size=60)
 
@@ -105,7 +106,7 @@ def population(values: list[list[float]]) -> PopulationScores:
     """Members with two seeds each, one of them common to all; the centre fails every prompt."""
     n = len(values)
     members = tuple(Direction((Component(99, 0.002 * (i + 1)), Component(i, 0.01)), Law()) for i in range(n))
-    return PopulationScores(
+    return marked(
         tuple(f"c{i}" for i in range(n)),
         members,
         np.full(n, 0.01),

@@ -6,52 +6,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-import numpy as np
 import pytest
 
-from corp.errors import AuditFailed, Cancelled, ScoresUnusable
+from corp.errors import AuditFailed, Cancelled
 from corp.phases import export
 from corp.phases.run import Run
 from population.direction import Component, Direction, Law
-from population.proposal import BASE, Candidate
-from population.table import Table
+from population.proposal import Candidate
 from tests.corp.jobs import ignore, never
 
 CHOSEN = Candidate("chosen", Direction((Component(1, 0.5),), Law()), 0.5)
-
-
-def scoring_run(target: Path, monkeypatch: pytest.MonkeyPatch, scored: Table) -> Run:
-    monkeypatch.setattr("population.scoring.score", lambda *_, **__: scored)
-    monkeypatch.setattr(Run, "engine", None)
-    monkeypatch.setattr(Run, "store", None)
-    settings = SimpleNamespace(engine=SimpleNamespace(batch_size=8))
-    prepared = cast(Any, SimpleNamespace(task=None, spec=settings))
-    return Run(prepared=prepared, target=target, emit=ignore, cancelled=never)
-
-
-def test_a_verifier_that_fails_too_often_stops_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for failed, usable in ((2, True), (3, False)):  # of a hundred verdicts
-        judged = np.ones((1, 100), np.bool_)
-        judged[0, :failed] = False
-        run = scoring_run(tmp_path, monkeypatch, Table(("a",), np.zeros(1), np.zeros((1, 100)), judged))
-        if usable:
-            run.score("search", "support", [BASE])
-        else:
-            with pytest.raises(ScoresUnusable, match=r"97\.0%"):
-                run.score("search", "support", [BASE])
-
-
-def test_a_candidate_without_any_verdict_stops_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judged = np.ones((100, 1), np.bool_)
-    judged[42] = False
-    keys = tuple(f"c{n}" for n in range(100))
-    run = scoring_run(tmp_path, monkeypatch, Table(keys, np.zeros(100), np.zeros((100, 1)), judged))
-    with pytest.raises(ScoresUnusable, match="no completion of c42"):
-        run.score("search", "support", [BASE])
 
 
 def test_a_stored_phase_is_not_repeated_and_a_stop_comes_before_the_next(tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ def run(pocket: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         identity={key: str(value) for key, value in engine.identity.items()},
         values=tuple(table.values[0].tolist()),
         valid=tuple(table.valid[0].tolist()),
+        success=tuple(table.success[0].tolist()),
         texts=tuple(texts),
     ).write(folder / "gate-evidence.json")
     engine.close()
@@ -59,12 +60,14 @@ def run(pocket: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_values_verdicts_texts_and_engines_are_compared_one_by_one(run: Path) -> None:
     evidence = GateEvidence.read(run / "gate-evidence.json")
     found = {
-        "outcomes": [None, *evidence.outcomes()[1:]],
+        "outcomes": [None, *map(list, evidence.outcomes()[1:])],  # as JSON brings them
         "texts": ["x", "y", *evidence.texts[2:]],
         "identity": {**evidence.identity, "torch": "1.0"},
     }
     result = _compare(evidence, found)
     assert (result.prompts, result.differing, result.texts) == (120, 1, 2)
+    other = [[value, not passed] for value, passed in filter(None, evidence.outcomes())]
+    assert _compare(evidence, {**found, "outcomes": other}).differing == 120
     assert len(result.changed) == 1
     assert result.changed[0].startswith("torch (1.0, at the gate ")
 

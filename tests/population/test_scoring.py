@@ -364,16 +364,34 @@ def test_a_verdict_that_is_not_valid_is_no_zero(task, store):
     assert table.valid[0].tolist() == [number % 3 == 2 for number in numbers]
     assert table.rewards().tolist() == [0.75]
     assert table.valid_rate() == table.valid.mean()
+    faults = {at: ("exception", "not_finite")[n % 3] for at, n in enumerate(numbers[:4]) if n % 3 < 2}
+    assert {at: reason.error for at, reason in store.get("base", "support", 0).faults.items()} == faults
+
+
+def test_success_is_the_verifiers_own_word_and_the_tasks_mark_where_it_gives_none(task, store):
+    """Values 0.4, 0.9 and 1.1 against a mark of 0.8; even numbers are judged by the verifier itself."""
+
+    def shaped(item, completion):
+        number = int(item["question"].split()[1])
+        own = None if number % 2 else number % 4 == 0
+        return Verdict((0.4, 0.9, 1.1)[number % 3], number % 5 > 0, success=own)
+
+    scored = replace(task, verifier=shaped, pass_threshold=0.8)
+    table = score(HashEngine(), scored, "support", [BASE], store, block_size=4)
+    numbers = [int(item["question"].split()[1]) for item in task.splits["support"]]
+    expected = [n % 5 > 0 and (n % 3 > 0 if n % 2 else n % 4 == 0) for n in numbers]
+    assert table.success[0].tolist() == expected
+    assert any(table.values[0] > 1)
+    assert expected != (table.values[0] >= 0.8).tolist()
+    assert store.vector("base", "support", 10).success.tolist() == expected
 
 
 def test_table_statistics():
     values = np.array([[1.0, 0.5, np.nan, 0.0], [np.nan, 1.0, 1.0, 1.0]])
     valid = np.array([[True, True, False, True], [False, False, False, False]])
-    table = Table(("a", "b"), np.array([0.0, 1.0]), values, valid)
+    table = Table(("a", "b"), np.array([0.0, 1.0]), values, valid, valid & (values == 1))
     assert table.rewards()[0] == 0.5
     assert np.isnan(table.rewards()[1])
-    assert table.success(0.5).tolist() == [[True, True, False, False], [False] * 4]
-    assert table.success(-1.0).tolist() == [[True, True, False, True], [False] * 4]
     assert table.valid_rate() == 3 / 8
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from population.block import Block
+from population.block import Block, Reason
 from population.direction import Component, Direction, Law
 from population.displacement import Displacement
 from population.errors import DiskFull, StoreMismatch
@@ -32,13 +33,15 @@ IDENTITY = {"task": "t1", "base": {"model.safetensors": "ab"}, "engine": {"threa
 def made(candidate: str = "c0", split: str = "support", number: int = 0, n: int = 4, seed: int = 0) -> Block:
     rng = np.random.default_rng([seed, number, n])
     texts = tuple(f"answer {i} of {candidate} ünï\u2028" * (i % 3) for i in range(n))
-    values, valid = rng.random(n), rng.random(n) < 0.9
-    return Block(candidate, split, number, values, valid, rng.integers(0, 99, n, np.int32), texts, 0.5)
+    values, valid, tokens = rng.random(n), rng.random(n) < 0.7, rng.integers(0, 99, n, np.int32)
+    success = valid & (rng.random(n) < 0.5)
+    faults = {int(at): Reason("timeout", f"stopped ü{at}") for at in np.flatnonzero(~valid)}
+    return Block(candidate, split, number, values, valid, success, tokens, texts, 0.5, faults)
 
 
 def same(one: Block, other: Block) -> bool:
-    arrays = ("values", "valid", "tokens")
-    plain = ("candidate", "split", "number", "texts", "seconds")
+    arrays = ("values", "valid", "success", "tokens")
+    plain = ("candidate", "split", "number", "texts", "seconds", "faults")
     return all(getattr(one, name) == getattr(other, name) for name in plain) and all(
         np.array_equal(getattr(one, name), getattr(other, name), equal_nan=name == "values")
         and getattr(one, name).dtype == getattr(other, name).dtype
@@ -65,9 +68,11 @@ def test_vectors_and_texts_are_in_the_order_of_the_prompts(tmp_path):
             store.put(block)
         store.put(made("c1"))
         store.put(made(split="gate"))
-        values, valid = store.vector("c0", "support", 9)
-        np.testing.assert_array_equal(values, np.concatenate([block.values for block in blocks]))
-        np.testing.assert_array_equal(valid, np.concatenate([block.valid for block in blocks]))
+        found = store.vector("c0", "support", 9)
+        for name in ("values", "valid", "success"):
+            expected = np.concatenate([getattr(block, name) for block in blocks])
+            np.testing.assert_array_equal(getattr(found, name), expected)
+            assert getattr(found, name).dtype == expected.dtype
         assert store.texts("c0", "support") == [text for block in blocks for text in block.texts]
         assert store.blocks("c0", "support") == {0: 4, 1: 4, 2: 1}
 
@@ -78,7 +83,7 @@ def test_an_incomplete_vector_is_an_error_not_a_short_one(tmp_path):
         for n in (4, 8):
             with pytest.raises(StoreMismatch, match=f"scores for 4 of {n} prompts of split support"):
                 store.vector("c0", "support", n)
-        assert store.vector("c0", "test", 0)[0].shape == (0,)
+        assert [part.shape for part in store.vector("c0", "test", 0)] == [(0,)] * 3
 
 
 def test_the_first_version_of_a_block_stays(tmp_path):
@@ -98,6 +103,7 @@ def test_values_that_are_not_numbers_are_kept(tmp_path):
         0,
         np.array([np.nan, -0.0, 1e300]),
         np.array([False, True, True]),
+        np.array([False, True, False]),
         np.zeros(3, np.int32),
         ("", "\x00", "\ud800"),
     )
@@ -108,11 +114,67 @@ def test_values_that_are_not_numbers_are_kept(tmp_path):
 
 def test_a_block_whose_parts_differ_in_length_is_refused(tmp_path):
     block = made()
-    torn = Block(block.candidate, block.split, 0, block.values[:3], block.valid, block.tokens, block.texts)
     with ScoreStore.open(tmp_path / "s", IDENTITY) as store:
-        with pytest.raises(ValueError, match="4 of everything"):
-            store.put(torn)
+        for part in ("values", "valid", "success", "tokens", "texts"):
+            with pytest.raises(ValueError, match="of everything"):
+                store.put(replace(block, **{part: getattr(block, part)[:3]}))
         assert store.blocks("c0", "support") == {}
+
+
+def test_a_success_without_a_valid_verdict_is_refused(tmp_path):
+    block = replace(made(), valid=np.zeros(4, np.bool_), success=np.array([False, False, True, False]))
+    with ScoreStore.open(tmp_path / "s", IDENTITY) as store:
+        with pytest.raises(ValueError, match="passes prompts that were not judged"):
+            store.put(block)
+        assert store.blocks("c0", "support") == {}
+
+
+def judged_again(block, places, value=0.25, success=True):
+    """The block with valid verdicts at these places."""
+    mask = np.isin(np.arange(len(block)), places)
+    return replace(
+        block,
+        values=np.where(mask, value, block.values),
+        valid=block.valid | mask,
+        success=np.where(mask, success, block.success),
+        faults={at: reason for at, reason in block.faults.items() if at not in places},
+    )
+
+
+def half_judged():
+    return replace(
+        made(),
+        valid=np.array([True, False, True, False]),
+        success=np.array([True, False, False, False]),
+        faults={1: Reason("timeout", "stopped after 1 s"), 3: Reason("exception", "KeyError: 'x'")},
+    )
+
+
+def test_what_could_not_be_judged_is_amended_and_nothing_else(tmp_path):
+    block = half_judged()
+    with ScoreStore.open(tmp_path / "s", IDENTITY) as store:
+        store.put(block)
+        assert store.unjudged("c0", "support") == {0: [block.faults[1], block.faults[3]]}
+        store.amend(judged_again(block, [1]))
+        assert same(store.get("c0", "support", 0), judged_again(block, [1]))
+        assert store.unjudged("c0", "support") == {0: [block.faults[3]]}
+        amended = store.get("c0", "support", 0)
+        for wrong in (
+            block,  # a valid verdict would be lost
+            replace(judged_again(amended, [3]), values=amended.values + 1),
+            replace(judged_again(amended, [3]), success=np.zeros(4, np.bool_)),
+            replace(judged_again(amended, [3]), texts=("x", *amended.texts[1:])),
+            replace(judged_again(amended, [3]), tokens=amended.tokens + 1),
+            replace(judged_again(amended, [3]), number=1),
+            replace(judged_again(amended, [3]), candidate="c1"),
+        ):
+            with pytest.raises(ValueError, match="amends no stored one"):
+                store.amend(wrong)
+        assert same(store.get("c0", "support", 0), amended)
+        store.amend(judged_again(amended, [3], success=False))
+        assert store.unjudged("c0", "support") == {0: []}
+    with ScoreStore.open(tmp_path / "s", IDENTITY) as store:
+        assert store.get("c0", "support", 0).valid.all()
 
 
 def test_digest_depends_on_the_table_alone(tmp_path):
@@ -131,7 +193,12 @@ def test_digest_depends_on_the_table_alone(tmp_path):
         flipped = blocks[-1].valid.copy()
         flipped[2] ^= True
         last = blocks[-1]
-        store.put(Block(last.candidate, last.split, 0, last.values, flipped, last.tokens, last.texts))
+        store.put(replace(last, valid=flipped, success=last.success & flipped))
+        assert store.digest() != digests[0]
+    with ScoreStore.open(tmp_path / "d", IDENTITY) as store:
+        for block in blocks[:-1]:
+            store.put(block)
+        store.put(replace(last, success=last.valid & ~last.success))
         assert store.digest() != digests[0]
 
 
@@ -193,7 +260,7 @@ def test_a_store_of_another_layout_is_refused(tmp_path):
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 9")
     connection.close()
-    with pytest.raises(StoreMismatch, match="has layout 9, this version of CoRP reads 2"):
+    with pytest.raises(StoreMismatch, match="has layout 9, this version of CoRP reads 3"):
         ScoreStore.open(path, IDENTITY)
 
 
@@ -246,7 +313,7 @@ def test_no_flipped_byte_gives_a_wrong_score(tmp_path):
         path.write_bytes(damaged)
         try:
             with ScoreStore.open(path, IDENTITY) as store:
-                values, _ = store.vector("c0", "support", 40 * 64)
+                values, *_ = store.vector("c0", "support", 40 * 64)
                 outcomes.append(store.digest() == expected and len(values) == 40 * 64)
         except StoreMismatch:
             outcomes.append(None)
@@ -441,9 +508,13 @@ class StoreMachine(RuleBasedStateMachine):
                 assert self.store.texts(candidate, split) == [
                     text for block in expected for text in block.texts
                 ]
-                values, valid = self.store.scores(candidate, split)
-                assert values.tolist() == [value for block in expected for value in block.values.tolist()]
-                assert valid.tolist() == [value for block in expected for value in block.valid.tolist()]
+                found = self.store.scores(candidate, split)
+                for name in ("values", "valid", "success"):
+                    plain = [value for block in expected for value in getattr(block, name).tolist()]
+                    assert getattr(found, name).tolist() == plain
+                assert self.store.unjudged(candidate, split) == {
+                    block.number: list(block.faults.values()) for block in expected
+                }
 
     def teardown(self):
         if hasattr(self, "store"):

@@ -8,6 +8,7 @@ from corp.operators import PopulationScores
 from population.direction import Component, Direction, Law
 from population.header import TensorInfo
 from population.proposal import isotropic
+from tests.corp.operators.populations import marked
 
 TENSORS = {
     "model.layers.0.mlp.up_proj.weight": TensorInfo(
@@ -26,7 +27,7 @@ def binary(rng: np.random.Generator, chance: np.ndarray, prompts: int = 100) -> 
 
 def scored(directions: list[Direction], values: np.ndarray, sigmas: np.ndarray | None = None):
     n = len(directions)
-    return PopulationScores(
+    return marked(
         tuple(f"c{i:05d}" for i in range(n)),
         tuple(directions),
         np.full(n, SIGMA) if sigmas is None else sigmas,

@@ -57,7 +57,7 @@ class FakeRun(SimpleNamespace):
         self.before_scoring(split)
         values = np.array([self.scores[split][key] for key in keys], np.float64)
         valid = np.array([self.valid.get(key, [True] * values.shape[1]) for key in keys])
-        return Table(tuple(keys), np.zeros(len(keys)), values, valid)
+        return Table(tuple(keys), np.zeros(len(keys)), values, valid, valid & (values == 1))
 
 
 def fake_run(
@@ -72,7 +72,7 @@ def fake_run(
     rows = [row(one) for one in finalists]
     n = len(next(iter(scores["gate"].values())))
     splits = {"gate": [{"question": f"{i}"} for i in range(n)]}
-    task = SimpleNamespace(pass_threshold=1.0, splits=splits, messages=lambda item: [item])
+    task = SimpleNamespace(splits=splits, messages=lambda item: [item])
     spec = SimpleNamespace(
         gate=GateSpec(**settings), population=SimpleNamespace(seed=0), task="the task", engine="the engine"
     )

@@ -26,6 +26,7 @@ from corp.linesearch import Point, finalists, line
 from corp.operators import OPERATORS, OperatorSettings, PopulationScores, Proposal
 from population.direction import Component, Direction, Law
 from population.proposal import Candidate
+from tests.corp.operators.populations import marked
 
 RHO = 0.7
 """Base and an equally good candidate then differ on 18 % of the prompts."""
@@ -149,7 +150,7 @@ def propose(search: Search, key: tuple[int, int]) -> Steps:
     support = Prompts(SUPPORT, search.size, rng)
     values = support.outcomes(np.eye(search.size), planted).astype(float)
     sigmas = np.where(np.arange(search.size) % 2, 0.02, 0.01)
-    scores = PopulationScores(
+    scores = marked(
         tuple(f"c{i}" for i in range(search.size)),
         tuple(Direction((Component(i, sigma),), Law()) for i, sigma in enumerate(sigmas)),
         sigmas,

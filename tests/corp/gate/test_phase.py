@@ -69,12 +69,22 @@ def test_the_papers_policy_accepts_what_strict_does_not(tmp_path: Path, evidence
     assert result["method"] == "one standard error of the mean difference"
 
 
-def test_graded_rewards_are_compared_by_value(tmp_path: Path, evidence: dict[str, Any]) -> None:
-    shaped = {"base": [0.2, 0.4] * 20, "first": [0.3, 0.5] * 20}  # none reaches the threshold
-    result = gate_phase(fake_run(tmp_path, {"gate": shaped, "test": shaped}, metric="value"))
+def test_a_shaped_value_passes_no_gate(tmp_path: Path, evidence: dict[str, Any]) -> None:
+    """Every value rises, some above the largest that passes, and not one prompt more is passed."""
+    shaped = {"base": [0.2, 1.0] * 20, "first": [1.1, 1.0] * 20}
+    result = gate_phase(fake_run(tmp_path, {"gate": shaped}))
+    assert not result["accepted"]
+    assert (result["base"], result["candidate"], result["decision"]["gain"]) == (0.5, 0.5, 0.0)
+
+
+def test_what_passes_is_accepted_whatever_its_value(tmp_path: Path, evidence: dict[str, Any]) -> None:
+    """Values fall on average while more prompts pass."""
+    shaped = {"base": [0.9] * 30 + [1.0] * 10, "first": [1.0] * 20 + [0.0] * 10 + [1.0] * 10}
+    result = gate_phase(fake_run(tmp_path, {"gate": shaped, "test": shaped}))
     assert result["accepted"]
-    assert result["decision"]["gain"] == pytest.approx(0.1)
-    assert not gate_phase(fake_run(tmp_path, {"gate": shaped}, metric="success"))["accepted"]
+    assert (result["base"], result["candidate"]) == (0.25, 0.75)
+    assert evidence["success"] == (True,) * 20 + (False,) * 10 + (True,) * 10
+    assert result["test"]["gain"] == 0.5
 
 
 def test_several_samples_of_a_prompt_are_one_observation(tmp_path: Path, evidence: dict[str, Any]) -> None:

@@ -19,12 +19,26 @@ LAW = Law()
 ANY_SIZE = OperatorSettings(min_elites=1)
 
 
+def marked(
+    keys: Sequence[str],
+    perturbations: Sequence[Direction],
+    sigmas: np.ndarray,
+    values: np.ndarray,
+    base: np.ndarray,
+    threshold: float = 1.0,
+) -> PopulationScores:
+    """Scores whose values are successes from `threshold` on."""
+    with np.errstate(invalid="ignore"):
+        passed = values >= threshold, base >= threshold
+    return PopulationScores(tuple(keys), tuple(perturbations), sigmas, values, base, *passed)
+
+
 def population(values: np.ndarray, sigmas: Sequence[float] = SIGMAS, base: np.ndarray | None = None):
     """Members of one seed each with sigmas in turn and these values, shape (N, M)."""
     n, m = values.shape
     sigma = np.resize(np.array(sigmas, float), n)
     directions = tuple(Direction((Component(1000 + i, s),), LAW) for i, s in enumerate(sigma))
-    return PopulationScores(
+    return marked(
         tuple(f"c{i:05d}" for i in range(n)),
         directions,
         sigma,
@@ -59,7 +73,7 @@ def around_a_cloud(n: int, m: int = 60, seed: int = 0, shared: int = 4) -> Popul
         for i in range(n)
     ]
     plain = population(verdicts(n, m, seed), (1e-3,))
-    return PopulationScores(plain.keys, tuple(members), plain.sigmas, plain.values, plain.base)
+    return marked(plain.keys, members, plain.sigmas, plain.values, plain.base)
 
 
 def permuted(scores: PopulationScores, order: Sequence[int]) -> PopulationScores:
@@ -69,7 +83,8 @@ def permuted(scores: PopulationScores, order: Sequence[int]) -> PopulationScores
         scores.sigmas[list(order)],
         scores.values[list(order)],
         scores.base,
-        scores.threshold,
+        scores.success[list(order)],
+        scores.base_success,
     )
 
 

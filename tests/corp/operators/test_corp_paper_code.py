@@ -15,6 +15,7 @@ from tests.corp.operators.populations import (
     SIGMAS,
     around_a_cloud,
     explicit,
+    marked,
     population,
     stage1_by_hand,
     vector,
@@ -34,7 +35,7 @@ def random_population(seed: int) -> PopulationScores:
     values = verdicts(len(members), m, seed, spread=float(rng.choice([0.1, 1.0])))
     sigmas = np.array([member.components[0].amplitude for member in members])
     keys = tuple(map(str, range(len(members))))
-    return PopulationScores(keys, members, sigmas, values, np.zeros(m))
+    return marked(keys, members, sigmas, values, np.zeros(m))
 
 
 def public_code(scores: PopulationScores, q: float, beta: float) -> np.ndarray:
@@ -79,7 +80,7 @@ def test_one_seed_at_two_sigmas_is_two_axes_unlike_in_corp():
     plain = population(with_rewards([0.1, 0.6, 0.7, 0.2, 0.65]))
     parts = [(5, 1e-3), (9, 1e-3), (9, 2e-3), (6, 1e-3), (7, 1e-3)]
     members = tuple(Direction((Component(*part),), LAW) for part in parts)
-    scores = PopulationScores(plain.keys, members, np.array([p[1] for p in parts]), plain.values, plain.base)
+    scores = marked(plain.keys, members, np.array([p[1] for p in parts]), plain.values, plain.base)
     settings = OperatorSettings(q=(0.5,), beta=(5,), min_ess=1, min_elites=1)
     (paper,) = OPERATOR.propose(scores, settings)
     (ours,) = OPERATORS["corp"].propose(scores, settings)
@@ -107,6 +108,6 @@ def test_members_that_the_public_code_never_samples_are_refused(amplitude):
     scores = around_a_cloud(12)
     if amplitude is not None:
         members = tuple(Direction((Component(i, amplitude),), LAW) for i in range(12))
-        scores = PopulationScores(scores.keys, members, scores.sigmas, scores.values, scores.base)
+        scores = marked(scores.keys, members, scores.sigmas, scores.values, scores.base)
     with pytest.raises(OperatorInvalid, match=r"members of one seed and a positive sigma .* use corp"):
         OPERATOR.propose(scores, OperatorSettings())

@@ -16,6 +16,7 @@ from tests.corp.operators.populations import (
     alpha_by_anova,
     around_a_cloud,
     explicit,
+    marked,
     permuted,
     population,
     vector,
@@ -161,7 +162,7 @@ def test_a_member_that_collapsed_does_not_outweigh_the_rest():
     scores, _, _ = slope_landscape(n=60, sigmas=(1e-3,))
     values = scores.values.copy()
     values[17] -= 100
-    broken = PopulationScores(scores.keys, scores.perturbations, scores.sigmas, values, scores.base)
+    broken = marked(scores.keys, scores.perturbations, scores.sigmas, values, scores.base)
     amplitudes = slopes(broken)
     assert abs(amplitudes[17]) == pytest.approx(3 * np.sqrt(alpha_by_anova(values)))
 
@@ -199,7 +200,7 @@ def test_order_units_and_scale_do_not_matter(seed, random):
     (one,) = OPERATOR.propose(scores, SETTINGS)
     (other,) = OPERATOR.propose(permuted(scores, order), SETTINGS)
     assert other.direction.coefficients() == pytest.approx(one.direction.coefficients(), abs=1e-9)
-    doubled = PopulationScores(
+    doubled = marked(
         scores.keys,
         tuple(member * 2.0 for member in scores.perturbations),
         scores.sigmas * 2,

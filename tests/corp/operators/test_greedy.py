@@ -13,6 +13,7 @@ from tests.corp.operators.populations import (
     LAW,
     around_a_cloud,
     explicit,
+    marked,
     population,
     vector,
     verdicts,
@@ -95,7 +96,7 @@ def test_members_are_tried_by_their_standing_within_their_sigma():
     scores = population(values, (1e-3,))
     sigmas = np.repeat([1e-3, 2e-3], 20)
     members = tuple(Direction((Component(i, s),), LAW) for i, s in enumerate(sigmas.tolist()))
-    scores = PopulationScores(scores.keys, members, sigmas, values, scores.base)
+    scores = marked(scores.keys, members, sigmas, values, scores.base)
     select = Select(scores, lambda v: 0.0)
     (proposal,) = OPERATOR.search(scores, OperatorSettings(evaluations=60), select)
     order = [scores.keys.index(entry["candidate"]) for entry in proposal.why["tried"]]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from corp.errors import OperatorInvalid
-from corp.operators import OPERATORS, OperatorSettings, PopulationScores
+from corp.operators import OPERATORS, OperatorSettings
 from population.direction import Component, Direction
 from tests.corp.operators.populations import (
     ANY_SIZE,
@@ -18,6 +18,7 @@ from tests.corp.operators.populations import (
     compatibility,
     explicit,
     floored,
+    marked,
     population,
     quantile_elites,
     vector,
@@ -133,7 +134,7 @@ def test_one_seed_at_two_sigmas_becomes_one_component():
     plain = population(with_rewards([0.1, 0.6, 0.7, 0.2]))
     parts = [(5, 1e-3), (9, 1e-3), (9, 2e-3), (6, 1e-3)]
     members = tuple(Direction((Component(*part),), LAW) for part in parts)
-    scores = PopulationScores(plain.keys, members, np.array([p[1] for p in parts]), plain.values, plain.base)
+    scores = marked(plain.keys, members, np.array([p[1] for p in parts]), plain.values, plain.base)
     for name in ("corp", "reward_mean", "elite_mean", "corp_paper_code"):
         for proposal in OPERATORS[name].propose(scores, UNSHRUNKEN):
             assert proposal.direction.coefficients() == pytest.approx({9: 1.0})

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from corp.errors import NoSignal, OperatorInvalid
-from corp.operators import OPERATORS, OperatorSettings, PopulationScores
+from corp.operators import OPERATORS, OperatorSettings
 from population.direction import Component, Direction, Law
 from population.sums import TensorSum
 from tests.corp.operators.populations import (
@@ -17,6 +17,7 @@ from tests.corp.operators.populations import (
     alpha_by_anova,
     around_a_cloud,
     floored,
+    marked,
     population,
     quantile_elites,
     verdicts,
@@ -71,7 +72,7 @@ def test_rewards_are_shrunken_where_the_floor_does_not_decide(name):
 @pytest.mark.parametrize("law", [Law(), Law(scheme="tied")])
 def test_a_step_moves_weights_by_scale_times_norm(name, law):
     moved = tuple(Direction(member.components, law) for member in SCORES.perturbations)
-    scores = PopulationScores(SCORES.keys, moved, SCORES.sigmas, SCORES.values, SCORES.base)
+    scores = marked(SCORES.keys, moved, SCORES.sigmas, SCORES.values, SCORES.base)
     radius = math.sqrt(np.mean(SCORES.sigmas**2))
     for proposal in OPERATORS[name].propose(scores, SETTINGS):
         assert proposal.direction.step == 1.0
@@ -117,7 +118,7 @@ def test_members_that_are_combinations_or_share_a_seed_are_refused(name):
         OPERATORS[name].propose(around_a_cloud(20), ANY_SIZE)
     twin = Direction((Component(1019, 2e-3),), SCORES.law)
     plain = population(with_rewards([0.5] * 18 + [0.9, 0.9]))
-    shared = PopulationScores(
+    shared = marked(
         plain.keys, (*plain.perturbations[:18], twin, twin), plain.sigmas, plain.values, plain.base
     )
     with pytest.raises(OperatorInvalid, match="share a seed"):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from corp.operators import OPERATORS, OperatorSettings, PopulationScores
-from tests.corp.operators.populations import population, quantile_elites, vector, verdicts
+from corp.operators import OPERATORS, OperatorSettings
+from tests.corp.operators.populations import marked, population, quantile_elites, vector, verdicts
 
 OPERATOR = OPERATORS["random_mean"]
 SETTINGS = OperatorSettings()
@@ -32,9 +32,7 @@ def test_as_many_members_as_elites_with_equal_weights_at_our_radii():
 
 def test_rewards_have_no_say_in_who_is_drawn():
     scores = population(verdicts(100, 50, 2))
-    worse = PopulationScores(
-        scores.keys, scores.perturbations, scores.sigmas, 1 - scores.values, scores.base, scores.threshold
-    )
+    worse = marked(scores.keys, scores.perturbations, scores.sigmas, 1 - scores.values, scores.base)
     half = OperatorSettings(q=(0.5,))
     (one,), (other,) = OPERATOR.propose(scores, half), OPERATOR.propose(worse, half)
     chosen, again = members(one, scores), members(other, worse)

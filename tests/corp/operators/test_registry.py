@@ -17,6 +17,7 @@ from population.direction import Component, Direction, Law
 from tests.corp.operators.populations import (
     SIGMAS,
     around_a_cloud,
+    marked,
     permuted,
     population,
     vector,
@@ -80,7 +81,7 @@ def test_the_order_of_the_population_does_not_matter(name, seed):
 @pytest.mark.parametrize("name", LINEAR)
 def test_the_unit_of_sigma_does_not_matter(name):
     scores = population(verdicts(40, 90, 2))
-    larger = PopulationScores(
+    larger = marked(
         scores.keys,
         tuple(
             Direction(tuple(Component(c.seed, 8 * c.amplitude) for c in member.components), member.law)
@@ -98,7 +99,7 @@ def test_the_unit_of_sigma_does_not_matter(name):
 @pytest.mark.parametrize("name", OPERATORS)
 def test_the_step_of_a_candidate_counts_as_its_amplitude(name):
     scores = population(verdicts(40, 90, 2))
-    stepped = PopulationScores(
+    stepped = marked(
         scores.keys,
         tuple(
             Direction((Component(member.components[0].seed, 1.0),), member.law, sigma)
@@ -188,9 +189,7 @@ def test_laws_are_not_mixed():
     scores = population(verdicts(10, 20))
     tied = Direction((Component(7, SIGMAS[0]),), Law(scheme="tied"))
     with pytest.raises(OperatorInvalid, match="different laws"):
-        PopulationScores(
-            scores.keys, (tied, *scores.perturbations[1:]), scores.sigmas, scores.values, scores.base
-        )
+        marked(scores.keys, (tied, *scores.perturbations[1:]), scores.sigmas, scores.values, scores.base)
 
 
 @pytest.mark.parametrize("name", OPERATORS)

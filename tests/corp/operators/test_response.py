@@ -18,6 +18,7 @@ from tests.corp.operators.populations import (
     around_a_cloud,
     explicit,
     floored,
+    marked,
     population,
     quantile_elites,
     vector,
@@ -102,7 +103,7 @@ def test_prompts_without_a_verdict_on_either_side_count_as_neither():
     scores = answers()
     values, base = scores.values.copy(), scores.base.copy()
     values[:, 3], base[7] = np.nan, np.nan
-    holed = PopulationScores(scores.keys, scores.perturbations, scores.sigmas, values, base)
+    holed = marked(scores.keys, scores.perturbations, scores.sigmas, values, base)
     assert not holed.fixes[:, [3, 7]].any()
     assert not holed.regressions[:, [3, 7]].any()
     assert np.isfinite(response_weights(holed, np.arange(20), 20, OperatorSettings())).all()

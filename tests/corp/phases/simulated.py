@@ -58,7 +58,7 @@ class Simulated(Run):
         values = np.array([self.answers(split, candidate) for candidate in candidates], np.float64)
         keys = tuple(candidate.key for candidate in candidates)
         sigmas = np.array([candidate.sigma for candidate in candidates])
-        return Table(keys, sigmas, values, np.ones(values.shape, np.bool_))
+        return Table(keys, sigmas, values, np.ones(values.shape, np.bool_), values == 1)
 
     def answers(self, split: str, candidate: Candidate) -> npt.NDArray[np.bool_]:
         n = PROMPTS[split]
@@ -92,7 +92,7 @@ def simulated(target: Path, job: JobSpec, **fields: Any) -> Simulated:
     prepared = SimpleNamespace(
         spec=job,
         law=LAW,
-        task=SimpleNamespace(pass_threshold=1.0, splits={"gate": items}),
+        task=SimpleNamespace(splits={"gate": items}),
         population=lambda sigmas: isotropic(job.searched(), sigmas, job.population.seed, LAW),
     )
     return Simulated(cast(Any, prepared), target, ignore, never, **fields)

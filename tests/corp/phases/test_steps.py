@@ -24,11 +24,10 @@ def tried(values: Mapping[str, Sequence[float]], **settings: Any) -> Step:
         assert split == "select"
         keys = tuple(one.key for one in candidates)
         rows = np.array([values[key] for key in keys])
-        return Table(keys, np.zeros(len(keys)), rows, np.ones(rows.shape, np.bool_))
+        return Table(keys, np.zeros(len(keys)), rows, np.ones(rows.shape, np.bool_), rows == 1)
 
     spec = SimpleNamespace(recenter=RecenterSpec(mode="rounds", **settings), gate=GateSpec())
-    task = SimpleNamespace(pass_threshold=1.0)
-    run = SimpleNamespace(score=score, prepared=SimpleNamespace(spec=spec, task=task))
+    run = SimpleNamespace(score=score, prepared=SimpleNamespace(spec=spec))
     return try_step(cast(Any, run), 1, "recenter-1", BASE, FOUND, 0.5)
 
 
@@ -40,6 +39,14 @@ def test_a_better_mean_does_not_count_where_fewer_prompts_pass() -> None:
     assert not step.accepted
     assert step.reason.endswith("but 1 fewer prompts pass")
     assert tried({"base": before, "found": [1.0] * 10 + [0.8] * 10}).accepted
+
+
+def test_a_value_above_every_mark_is_no_pass() -> None:
+    """The prompt that passed gets a larger value without success, and nine others get more."""
+    before, after = [1.0] + [0.0] * 19, [1.1] + [0.5] * 9 + [0.0] * 10
+    step = tried({"base": before, "found": after})
+    assert step.gain.lower > 0
+    assert step.reason.endswith("but 1 fewer prompts pass")
 
 
 @pytest.mark.parametrize(("z", "accepted"), [(0, True), (1, True), (2, False)])
