@@ -27,7 +27,7 @@ COPY verify verify
 COPY population population
 COPY corp corp
 COPY server server
-RUN pip install --extra-index-url "${TORCH_INDEX}" -c constraints.txt '.[server]'
+RUN pip install --extra-index-url "${TORCH_INDEX}" -c constraints.txt '.[server,math]'
 
 USER 10001
 WORKDIR /data

@@ -37,6 +37,9 @@ Row = tuple[str, str]
 
 def main(_model: Path | None = None) -> dict[str, Counter[tuple[str, bool, bool]]]:
     """Print and return, per data set, counts of (style, right to us, right to math-verify)."""
+    if not DATA.is_dir():
+        print(f"skipped: {DATA} is not there")
+        return {}
     logging.disable(logging.WARNING)
     tables = {}
     for name in FILES:

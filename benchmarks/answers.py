@@ -38,6 +38,9 @@ class Case:
 
 def main(_model: Path | None = None) -> dict[str, tuple[float, float]]:
     """Print and return CPU microseconds per answer and the share judged rightly."""
+    if not DATA.is_dir():
+        print(f"skipped: {DATA} is not there")
+        return {}
     logging.disable(logging.WARNING)
     judges = {kind: verifier(kind) for kind in ("gsm8k", "math")}
     scorers: dict[str, tuple[Scorer, int]] = {

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.verify.mathematics.test_latex import LATEX
 from verify import Verifier, verifier
 from verify.errors import ExtraMissing
 
@@ -222,6 +223,13 @@ def test_an_expression_equals_its_expansion_and_no_other(judge: Verifier, expres
     for form in (expression + 1, expression * 2 + 1 - expression + sympy.Rational(1, 7)):
         if sympy.simplify(form - expression) != 0:
             assert judge(item, rf"\boxed{{{sympy.latex(form)}}}").value == 0
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(["18", "x+1", r"\frac{\pi}{2}", "(1,2)", "y=2x", r"\text{red}"]), LATEX)
+def test_junk_in_a_box_is_a_wrong_answer_and_no_fault(judge: Verifier, answer: str, junk: str) -> None:
+    verdict = judge({"answer": answer}, rf"\boxed{{{junk}}}")
+    assert verdict.valid or verdict.error == "timeout", verdict.detail
 
 
 def rows(*names: str) -> list[dict[str, Any]]:
