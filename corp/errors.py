@@ -7,8 +7,7 @@ CorpError (verify.errors)
 ├── RunMissing          a directory that holds no run where one is needed
 ├── RunChanged          a run directory is resumed with a different spec
 ├── RunUnfinished       a run is asked for what it has not found yet
-├── ScoresUnusable      no usable reward
-│   └── Paused          too many invalid verdicts: mend the verifier, then the run continues
+├── Paused              too many invalid verdicts: mend the verifier, then the run continues
 ├── CalibrationFailed   no sigma moves the model by the stated displacement
 ├── OperatorInvalid     an operator that does not exist, or scores and settings it cannot work with
 ├── NoSignal            every candidate has the same reward: nothing to consolidate
@@ -50,11 +49,7 @@ class RunUnfinished(CorpError):
     code = "run_unfinished"
 
 
-class ScoresUnusable(CorpError):
-    code = "scores_unusable"
-
-
-class Paused(ScoresUnusable):
+class Paused(CorpError):
     """Args:
     folder: run directory of the task whose verdicts they are, a guard's own for a guard.
     facts: what there is to say, JSON-like: phase, task and the fields of `population.validity.Shortfall`.

@@ -66,11 +66,14 @@ class Client:
     def cancel_job(self, job: str) -> dict[str, Any]:
         return self._call("POST", f"/v1/jobs/{_segment(job)}:cancel")
 
+    def resume_job(self, job: str) -> dict[str, Any]:
+        return self._call("POST", f"/v1/jobs/{_segment(job)}:resume")
+
     def checkpoint(self, checkpoint: str) -> dict[str, Any]:
         return self._call("GET", f"/v1/checkpoints/{_segment(checkpoint)}")
 
     def follow(self, job: str, after: int = 0) -> Iterator[StreamEvent]:
-        """The job's events until its end, over any number of lost connections.
+        """The job's events until its end or a pause, over any number of lost connections.
 
         Raises:
             ServerRefused: no such job.

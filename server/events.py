@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from server.clock import Clock
 from server.database import Database, events, jobs
+from server.states import SETTLED
 
 
 def append(
@@ -35,10 +36,10 @@ def after(database: Database, job: str, seq: int, limit: int) -> tuple[list[dict
 def tail(
     database: Database, job: str, seq: int, limit: int = 100
 ) -> tuple[list[dict[str, Any]], Mapping[str, Any] | None]:
-    """The next events and, once they are the last there will ever be, the job's final status and outcome.
+    """The next events and, once none follows unless someone resumes the job, its status and outcome.
 
-    Both are read in one transaction, and a final status is written together with its event: a final status
-    with fewer than ``limit`` events means that nothing is missing.
+    Both are read in one transaction, and such a status is written together with its event: one with fewer
+    than ``limit`` events means that nothing is missing.
     """
     listing = (
         sa.select(events.c.seq, events.c.type, events.c.time, events.c.data)
@@ -46,9 +47,7 @@ def tail(
         .order_by(events.c.seq)
         .limit(limit)
     )
-    ending = sa.select(jobs.c.status, jobs.c.outcome).where(
-        jobs.c.id == job, jobs.c.status.in_(("succeeded", "failed", "cancelled"))
-    )
+    ending = sa.select(jobs.c.status, jobs.c.outcome).where(jobs.c.id == job, jobs.c.status.in_(SETTLED))
     with database.read() as connection:
         rows = [dict(row) for row in connection.execute(listing).mappings()]
         end = connection.execute(ending).mappings().first()

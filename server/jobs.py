@@ -1,4 +1,4 @@
-"""Jobs as clients see them: create, look up, list, cancel."""
+"""Jobs as clients see them: create, look up, list, cancel, resume."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def page(
 
 
 def cancel(database: Database, clock: Clock, job: str) -> dict[str, Any]:
-    """Ask a job to stop: a queued one is cancelled at once, a running one within a block of prompts.
+    """Ask a job to stop: a waiting one is cancelled at once, a running one within a block of prompts.
 
     Asking again changes nothing.
 
@@ -90,13 +90,31 @@ def cancel(database: Database, clock: Clock, job: str) -> dict[str, Any]:
         status = _row(connection, job)["status"]
         if status in ("succeeded", "failed"):
             raise TransitionRefused(f"{job} has already {status}", status=status, allowed=actions(status))
-        if status == "queued":
+        if status in ("queued", "paused"):
             change = {"status": "cancelled", "finished_at": clock.stamp()}
             connection.execute(sa.update(jobs).where(jobs.c.id == job).values(change))
             events.append(connection, clock, job, "job.cancelled")
         if status == "running":
             connection.execute(sa.update(jobs).where(jobs.c.id == job).values(status="cancelling"))
             events.append(connection, clock, job, "job.cancelling")
+        return _row(connection, job)
+
+
+def resume(database: Database, clock: Clock, job: str) -> dict[str, Any]:
+    """Queue a paused job again. One that is queued or running already stays as it is.
+
+    Raises:
+        JobUnknown: there is none of that id.
+        TransitionRefused: it has ended, or is about to.
+    """
+    with database.write() as connection:
+        status = _row(connection, job)["status"]
+        if status == "paused":
+            change = {"status": "queued", "error": None, "losses": 0, "stalled": 0.0}
+            connection.execute(sa.update(jobs).where(jobs.c.id == job).values(change))
+            events.append(connection, clock, job, "job.queued")
+        elif status not in ("queued", "running"):
+            raise TransitionRefused(f"{job} is {status}", status=status, allowed=actions(status))
         return _row(connection, job)
 
 

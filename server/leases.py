@@ -140,6 +140,18 @@ def finish(
         events.append(connection, clock, lease.job, f"job.{status}", data)
 
 
+def pause(database: Database, clock: Clock, lease: Lease, error: Mapping[str, Any]) -> None:
+    """Set the job aside until someone resumes it; one that was being cancelled ends instead."""
+    with database.write() as connection:
+        status = connection.execute(sa.select(jobs.c.status).where(lease.fence())).scalar()
+        values: dict[str, Any] = {"status": "paused", "error": dict(error)}
+        if status == "cancelling":
+            values = {"status": "cancelled", "finished_at": clock.stamp()}
+        write(connection, lease, lease_owner=None, lease_until=None, **values)
+        data = error if values["status"] == "paused" else {}
+        events.append(connection, clock, lease.job, f"job.{values['status']}", data)
+
+
 def release(database: Database, clock: Clock, lease: Lease) -> None:
     """Give the job back unfinished, at a shutdown: it waits for the next worker and nothing is counted."""
     with database.write() as connection:

@@ -29,7 +29,7 @@ class JobSummary(BaseModel):
         " recenter-K, gate, controls, diagnostics, export or audit"
     )
     progress: dict[str, Any] | None = Field(description="of the phase: done, total, rate, eta_seconds")
-    error: dict[str, Any] | None = Field(description="code, detail and hint of a failed job")
+    error: dict[str, Any] | None = Field(description="code, detail and hint of a failed or paused job")
     attempt: int = Field(description="how often a worker has taken it up")
     checkpoint: CheckpointPlace | None = Field(description="of an improved job")
     spec_sha256: str

@@ -19,7 +19,7 @@ from typing import Any
 import click
 from sqlalchemy.exc import OperationalError
 
-from corp.errors import Cancelled
+from corp.errors import Cancelled, Paused
 from server import leases
 from server.clock import Clock
 from server.database import Database
@@ -104,10 +104,12 @@ class Worker:
                 leases.finish(database, clock, lease, "cancelled")
             else:
                 leases.release(database, clock, lease)
+        except Paused as error:
+            journal.flush()
+            leases.pause(database, clock, lease, _problem(error))
         except CorpError as error:
             journal.flush()
-            problem = {"code": error.code, "detail": error.detail, "hint": error.hint}
-            leases.finish(database, clock, lease, "failed", error=problem)
+            leases.finish(database, clock, lease, "failed", error=_problem(error))
         except Exception as error:
             leases.finish(database, clock, lease, "failed", error=self._internal(lease, error))
 
@@ -138,6 +140,10 @@ class Worker:
 
     def _beat(self) -> None:
         leases.beat(self._database, self._clock, self.id, os.getpid(), self._lease)
+
+
+def _problem(error: CorpError) -> dict[str, str]:
+    return {"code": error.code, "detail": error.detail, "hint": error.hint}
 
 
 def watch_supervisor(handle: int) -> None:

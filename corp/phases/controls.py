@@ -10,7 +10,7 @@ import numpy as np
 
 from corp.controls import Outcomes, calibrated, closed_labels, random_merge, ranking, row
 from corp.ensemble import ballots, elect, outcome
-from corp.errors import ScoresUnusable
+from corp.errors import Paused
 from corp.phases.finalists import chosen_candidate
 from corp.phases.labels import likelihoods
 from corp.phases.run import Run
@@ -71,13 +71,13 @@ class Controls:
         ]
         try:
             self.baseline()
-        except ScoresUnusable as error:
+        except Paused as error:
             self.skip("controls", str(error))
             return
         for name, step in steps:
             try:
                 step()
-            except ScoresUnusable as error:
+            except Paused as error:
                 self.skip(name, str(error))
 
     def baseline(self) -> None:

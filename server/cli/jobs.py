@@ -104,10 +104,10 @@ def get(job_id: str, url: str, as_json: bool) -> None:
 @click.argument("job_id")
 @server_option
 def watch(job_id: str, url: str, as_json: bool) -> None:
-    """Follow a job until its end; with --json one event per line.
+    """Follow a job until its end or a pause; with --json one event per line.
 
     Lost connections are taken up again. Ctrl-C stops watching, not the job. The exit code is 0 if the job
-    succeeded, with or without an improvement, and 1 if it failed or was cancelled.
+    succeeded, with or without an improvement, and 1 if it failed, was cancelled or is paused.
 
     Example: corp jobs watch job_01k…
     """
@@ -125,6 +125,22 @@ def cancel(job_id: str, url: str, as_json: bool) -> None:
     """
     with _client(url) as client:
         job = client.cancel_job(job_id)
+    if as_json:
+        print_json(job)
+    else:
+        click.echo(f"{job['id']} is {job['status']}")
+
+
+@jobs.command("resume", cls=Command)
+@click.argument("job_id")
+@server_option
+def resume(job_id: str, url: str, as_json: bool) -> None:
+    """Go on with a job that paused, once its verifier has been put right.
+
+    Example: corp jobs resume job_01k…
+    """
+    with _client(url) as client:
+        job = client.resume_job(job_id)
     if as_json:
         print_json(job)
     else:

@@ -77,6 +77,9 @@ def event_line(kind: str, data: Mapping[str, Any]) -> str | None:
         return f"{phase}finished in {duration(data.get('seconds', 0))}"
     if kind == "log":
         return str(data.get("message", ""))
+    if kind == "scoring.paused":
+        share = f"{data.get('invalid')} of {data.get('verdicts')} verdicts"
+        return f"{phase}paused: {share} on {data.get('split')} of {data.get('task')} are not valid"
     if kind == "gate.decided":
         return f"{'gate':<12}{'accepted' if data.get('accepted') else 'abstained'}"
     if kind == "recenter.round":

@@ -1,4 +1,4 @@
-"""/v1/jobs: create, list, look at, cancel."""
+"""/v1/jobs: create, list, look at, cancel, resume."""
 
 from __future__ import annotations
 
@@ -89,6 +89,19 @@ def get_job(job_id: str, context: Context) -> Job:
 def cancel_job(job_id: str, context: Context) -> Job:
     """A running job stops within one block of prompts. Cancelling again changes nothing."""
     return representation.job(jobs.cancel(context.database, context.clock, job_id), context.layout)
+
+
+@router.post(
+    "/{job_id}:resume",
+    operation_id="resumeJob",
+    summary="Go on with a paused job",
+    status_code=202,
+    response_model=Job,
+    responses=ONE | refusals(s409="the job has ended, or is about to"),
+)
+def resume_job(job_id: str, context: Context) -> Job:
+    """Once its verifier can judge: nothing is generated again. Resuming again changes nothing."""
+    return representation.job(jobs.resume(context.database, context.clock, job_id), context.layout)
 
 
 @router.get(

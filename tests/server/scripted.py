@@ -2,7 +2,8 @@
 
 A job writes numbered blocks into ``run/blocks``, as a run stores scores, and goes on from there when it is
 taken up again. The task's ``stop`` strings are its script: ``blocks=40``, ``pause=0.05`` seconds each, and
-``fail``, ``bug`` or ``crash`` at the first block.
+``fail``, ``bug`` or ``crash`` at the first block, and ``mute`` behind the first one until the run directory
+holds a file called ``mended``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 import click
 
-from corp.errors import Cancelled, ScoresUnusable
+from corp.errors import CalibrationFailed, Cancelled, Paused
 from corp.spec import JobSpec
 from server import leases, supervisor
 from server.worker import work
@@ -43,7 +44,9 @@ def execute(
             raise Cancelled("stopped")
         time.sleep(pause)
         if "fail" in script:
-            raise ScoresUnusable("no verdict is valid", hint="fix the verifier")
+            raise CalibrationFailed("no sigma moves the model", hint="raise the target")
+        if "mute" in script and done == 1 and not (target / "mended").exists():
+            raise Paused("no verdict is valid", hint="fix the verifier", folder=target, facts={})
         if "bug" in script:
             raise ZeroDivisionError("secret of the traceback")
         if "crash" in script:

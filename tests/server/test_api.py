@@ -45,9 +45,9 @@ def test_a_failed_job_says_what_to_do(api: Service, tiny_llama: Path) -> None:
     ended = api.ended(job)
     assert ended["status"] == "failed"
     assert ended["error"] == {
-        "code": "scores_unusable",
-        "detail": "no verdict is valid",
-        "hint": "fix the verifier",
+        "code": "calibration_failed",
+        "detail": "no sigma moves the model",
+        "hint": "raise the target",
     }
 
 

@@ -209,7 +209,18 @@ def test_jobs_are_created_watched_listed_and_shown(spec: Path, running: Service)
 def test_watching_a_failed_job_fails(spec: Path, running: Service) -> None:
     done = call("jobs", "create", str(spec), "--set", "task.stop=[fail]", "--watch", "--url", running.url)
     assert done.exit_code == 1
-    assert "error [scores_unusable]: no verdict is valid" in done.stdout
+    assert "error [calibration_failed]: no sigma moves the model" in done.stdout
+
+
+def test_a_paused_job_is_resumed(spec: Path, running: Service) -> None:
+    done = call("jobs", "create", str(spec), "--set", "task.stop=[mute]", "--watch", "--url", running.url)
+    assert done.exit_code == 1
+    assert "error [paused]: no verdict is valid" in done.stdout
+    job = done.stdout.splitlines()[0]
+    (running.data / "jobs" / job / "run" / "mended").touch()
+    resumed = call("jobs", "resume", job, "--url", running.url)
+    assert (resumed.exit_code, resumed.stdout) == (0, f"{job} is queued\n")
+    assert call("jobs", "watch", job, "--url", running.url).exit_code == 0
 
 
 def test_cancel_and_unknown_ids(spec: Path, running: Service) -> None:
@@ -218,7 +229,7 @@ def test_cancel_and_unknown_ids(spec: Path, running: Service) -> None:
     cancelled = call("jobs", "cancel", job, "--url", running.url)
     assert cancelled.exit_code == 0
     assert running.ended(job)["status"] == "cancelled"
-    for action in ("get", "watch", "cancel"):
+    for action in ("get", "watch", "cancel", "resume"):
         unknown = call("jobs", action, "job_unknown", "--url", running.url)
         assert unknown.exit_code == 2
         assert "error [job_unknown]" in unknown.stderr

@@ -28,6 +28,7 @@ NOT_OVER_HTTP = {
     "lease_lost",
     "cancelled",
     "scoring_stopped",
+    "verdicts_invalid",
     "no_signal",
     "run_unfinished",
     "run_missing",

@@ -60,6 +60,67 @@ def test_cancelling_a_queued_job_ends_it_and_again_changes_nothing(database: Dat
     assert first["finished_at"] is not None
 
 
+def paused(database: Database, time: Time) -> str:
+    jobs.create(database, time.clock, SPEC)
+    lease = leases.claim(database, time.clock, "w")
+    assert lease is not None
+    leases.pause(database, time.clock, lease, {"code": "paused", "detail": "timeouts", "hint": "mend it"})
+    return lease.job
+
+
+def test_a_paused_job_waits_for_someone(database: Database, time: Time) -> None:
+    job = paused(database, time)
+    row = jobs.get(database, job)
+    assert (row["status"], row["error"]["detail"], row["lease_owner"]) == ("paused", "timeouts", None)
+    assert row["finished_at"] is None
+    assert leases.claim(database, time.clock, "w") is None
+    assert leases.reap(database, time.clock, lambda _worker: False) == []
+    assert jobs.get(database, job) == row
+
+
+def test_resuming_queues_a_paused_job_once_and_forgets_its_error(database: Database, time: Time) -> None:
+    job = paused(database, time)
+    first = jobs.resume(database, time.clock, job)
+    assert (first["status"], first["error"]) == ("queued", None)
+    assert jobs.resume(database, time.clock, job) == first
+    lease = leases.claim(database, time.clock, "w")
+    assert lease is not None
+    assert lease.attempt == 2
+    assert jobs.resume(database, time.clock, job)["status"] == "running"
+    kinds = [event["type"] for event in events.after(database, job, 0, 100)[0]]
+    assert kinds == ["job.created", "job.started", "job.paused", "job.queued", "job.resumed"]
+
+
+def test_a_paused_job_can_be_cancelled_and_then_not_resumed(database: Database, time: Time) -> None:
+    job = paused(database, time)
+    assert jobs.cancel(database, time.clock, job)["status"] == "cancelled"
+    with pytest.raises(TransitionRefused) as caught:
+        jobs.resume(database, time.clock, job)
+    assert caught.value.status == "cancelled"
+    with pytest.raises(JobUnknown):
+        jobs.resume(database, time.clock, "job_unknown")
+
+
+def test_a_job_that_pauses_while_it_is_cancelled_is_cancelled(database: Database, time: Time) -> None:
+    jobs.create(database, time.clock, SPEC)
+    lease = leases.claim(database, time.clock, "w")
+    assert lease is not None
+    jobs.cancel(database, time.clock, lease.job)
+    leases.pause(database, time.clock, lease, {"code": "paused", "detail": "", "hint": ""})
+    row = jobs.get(database, lease.job)
+    assert (row["status"], row["error"]) == ("cancelled", None)
+    assert row["finished_at"] is not None
+
+
+def test_a_stream_ends_at_a_pause_and_follows_again_after_it(database: Database, time: Time) -> None:
+    job = paused(database, time)
+    rows, end = events.tail(database, job, 0)
+    assert (rows[-1]["type"], end) == ("job.paused", {"status": "paused", "outcome": None})
+    jobs.resume(database, time.clock, job)
+    later, end = events.tail(database, job, rows[-1]["seq"])
+    assert ([event["type"] for event in later], end) == (["job.queued"], None)
+
+
 def test_cancelling_a_running_job_asks_its_worker(database: Database, time: Time) -> None:
     jobs.create(database, time.clock, SPEC)
     lease = leases.claim(database, time.clock, "w")

@@ -88,7 +88,7 @@ def test_a_silent_worker_loses_its_job_when_the_lease_runs_out(database: Databas
         leases.beat(database, time.clock, "w", 1, lease)
 
 
-@pytest.mark.parametrize("write", ["emit", "cancelled", "finish", "release"])
+@pytest.mark.parametrize("write", ["emit", "cancelled", "finish", "pause", "release"])
 def test_a_worker_that_lost_its_lease_can_write_nothing(database: Database, time: Time, write: str) -> None:
     job = jobs.create(database, time.clock, SPEC)["id"]
     old = claimed(database, time, "w")
@@ -100,6 +100,7 @@ def test_a_worker_that_lost_its_lease_can_write_nothing(database: Database, time
         "emit": lambda: journal.emit("log", {"message": "late"}),
         "cancelled": journal.cancelled,
         "finish": lambda: leases.finish(database, time.clock, old, "succeeded", report=REPORT),
+        "pause": lambda: leases.pause(database, time.clock, old, {}),
         "release": lambda: leases.release(database, time.clock, old),
     }
     with pytest.raises(LeaseLost):
@@ -232,6 +233,19 @@ class Lifecycle(RuleBasedStateMachine):
         self.fenced(
             lease, lambda: leases.finish(self.database, self.time.clock, lease, status, report=report)
         )
+
+    @rule(lease=consumes(held))
+    def pause(self, lease: Lease) -> None:
+        error = {"code": "paused", "detail": "", "hint": ""}
+        self.fenced(lease, lambda: leases.pause(self.database, self.time.clock, lease, error))
+
+    @rule(job=made)
+    def resume(self, job: str) -> None:
+        if self.last[job] in ("paused", "queued", "running"):
+            jobs.resume(self.database, self.time.clock, job)
+        else:
+            with pytest.raises(TransitionRefused):
+                jobs.resume(self.database, self.time.clock, job)
 
     @rule(lease=held)
     def shutdown(self, lease: Lease) -> None:

@@ -44,6 +44,7 @@ def test_it_has_exactly_the_routes_of_the_first_release(document: dict[str, Any]
         ("get", "/v1/jobs"),
         ("get", "/v1/jobs/{job_id}"),
         ("post", "/v1/jobs/{job_id}:cancel"),
+        ("post", "/v1/jobs/{job_id}:resume"),
         ("get", "/v1/jobs/{job_id}/events"),
         ("get", "/v1/jobs/{job_id}/events:stream"),
         ("get", "/v1/checkpoints/{checkpoint_id}"),
