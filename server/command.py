@@ -10,6 +10,7 @@ import click
 
 from server.cli.doctor import doctor
 from server.cli.ensemble import ensemble
+from server.cli.import_task import import_task
 from server.cli.jobs import jobs
 from server.cli.output import INTERNAL_ERROR, INTERRUPTED, Command, complain_usage, note, print_json
 from server.cli.report import report
@@ -43,7 +44,7 @@ def version(as_json: bool) -> None:
         click.echo(f"corp {installed()}")
 
 
-for command in (run, report, serve, jobs, verify, ensemble, doctor):
+for command in (run, report, serve, jobs, verify, ensemble, doctor, import_task):
     corp.add_command(command)
 
 

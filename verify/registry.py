@@ -18,6 +18,7 @@ from verify.kinds.gsm8k import Gsm8k
 from verify.kinds.gym import Gym
 from verify.kinds.json_schema import JsonSchema
 from verify.kinds.kind import Kind, describe
+from verify.kinds.lm_eval import LmEval
 from verify.kinds.logprob import Logprob
 from verify.kinds.math import Math
 from verify.kinds.mixed import Mixed
@@ -39,6 +40,7 @@ _KINDS: Mapping[str, type[Kind]] = {
         Gsm8k,
         Gym,
         JsonSchema,
+        LmEval,
         Logprob,
         Math,
         Mixed,

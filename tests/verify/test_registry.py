@@ -18,6 +18,7 @@ def test_the_kinds_are_these() -> None:
         "gsm8k",
         "gym",
         "json_schema",
+        "lm_eval",
         "logprob",
         "math",
         "mixed",

@@ -27,6 +27,8 @@ VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("json_schema", {"schema": SHAPE, "expected": "value"}),
     ("json_schema", {"schema": OLD_SHAPE, "fence": "require"}),
     ("json_schema", {"schema": OLD_SHAPE, "expected": "value"}),
+    ("lm_eval", {}),
+    ("lm_eval", {"filters": [{"function": "regex", "regex_pattern": "[0-9]+"}], "ignore_case": True}),
     ("math", {}),
     ("math", {"strict": True, "tol": 0.5}),
     ("math", {"form": "integer"}),
