@@ -33,11 +33,17 @@ def baseline_phase(run: Run) -> dict[str, object]:
     differing = int(np.sum(table.values[0] != table.values[1]))
     return {
         "base": base,
+        "shaped": shaped(table),
         "success": float(table.success[0].sum() / table.valid[0].sum()),
         "null": float(table.rewards()[1]),
         "null_differs": differing,
         "noise_floor": floor(table, others),
     }
+
+
+def shaped(table: Table) -> bool:
+    """Whether any value says more than that its prompt is passed or not."""
+    return bool(np.any(table.valid & (table.values != table.success)))
 
 
 def reordered(run: Run, order: int) -> Table:

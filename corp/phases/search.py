@@ -9,6 +9,7 @@ import numpy as np
 
 from corp.calibration import median, outliers
 from corp.errors import CalibrationFailed
+from corp.phases.baseline import shaped
 from corp.phases.calibrate import finite
 from corp.phases.gauge import Gauge
 from corp.phases.run import Run
@@ -37,6 +38,7 @@ def search_phase(run: Run) -> dict[str, object]:
     ]
     return {
         "rewards": rewards.tolist(),
+        "shaped": shaped(table),
         "sigmas": sigmas.tolist(),
         "levels": levels,
         "scores_digest": run.store.digest(),

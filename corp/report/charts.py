@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from corp.report.plot import DASHES, SHAPES, WIDTH, Drawing, Scale, spanning, ticks
-from corp.report.wording import THIN, count, percent, plain, points, signed, tenth
+from corp.report.wording import THIN, count, percent, plain, points, reward, signed, tenth
 
 Json = dict[str, Any]
 
@@ -68,7 +68,7 @@ def population(report: Json) -> Drawing | None:
     found = report["population"]
     if not found or not found["points"]:
         return None
-    shown, base = found["points"], report["support"]["base"]
+    shown, base, write = found["points"], report["support"]["base"], reward(report)
     used = [point for point in shown if point["weight"]]
     best = max(shown, key=lambda point: float(point["reward"]))
     levels = sorted({point["sigma"] for point in shown})
@@ -77,17 +77,17 @@ def population(report: Json) -> Drawing | None:
         "population",
         "Reward of every candidate by sigma",
         f"{count(len(shown))} of {count(found['candidates'])} candidates, each the mean over {found['n']}"
-        f" support prompts. The base has {percent(base)}. The best candidate has {percent(best['reward'])} at"
+        f" support prompts. The base has {write(base)}. The best candidate has {write(best['reward'])} at"
         f" sigma {plain(best['sigma'])}. {count(len(used))} candidates shown are part of the result. "
-        + " ".join(f"Mean at sigma {plain(s)}: {percent(m)}." for s, m in sorted(means.items())),
+        + " ".join(f"Mean at sigma {plain(s)}: {write(m)}." for s, m in sorted(means.items())),
         360,
     )
     up = spanning([base, *(point["reward"] for point in shown)], 304, 34)
     across = spanning(levels, LEFT, RIGHT, log=True)
-    figure.left_axis(up, LEFT, f"reward on support, n = {found['n']}", _percents(up))
+    figure.left_axis(up, LEFT, f"reward on support, n = {found['n']}", _rewards(report, up))
     figure.line(LEFT, up(base), RIGHT, up(base), "zero")
     gap = (across(levels[0]) + across(levels[1])) / 2 if len(levels) > 1 else LEFT + 50
-    figure.text(gap, up(base) - 6, f"base {percent(base)}", "note")
+    figure.text(gap, up(base) - 6, f"base {write(base)}", "note")
     room = min(60.0, (across.end - across.start) / (2.5 * len(levels)))
     for number, point in enumerate(shown):
         x = across(point["sigma"]) + room * (_spread(number) - 0.5)
@@ -110,16 +110,16 @@ def histogram(report: Json) -> Drawing | None:
     luck = _support(report).get("luck")
     if not luck:
         return None
-    found = luck["histogram"]
+    found, write = luck["histogram"], reward(report)
     edges, counts, expected = found["edges"], found["counts"], found["expected"]
     figure = Drawing(
         "histogram",
         "Rewards of the population against luck alone",
-        f"Bars: {count(luck['n'])} candidates by reward, from {percent(edges[0])} to {percent(edges[-1])}."
+        f"Bars: {count(luck['n'])} candidates by reward, from {write(edges[0])} to {write(edges[-1])}."
         f" Dashed line: the same if all candidates of a sigma were equally good. Within a sigma the standard"
-        f" deviation is {percent(luck['spread'])}; luck alone gives {percent(luck['luck_spread'])}. Best"
-        f" candidate {percent(luck['best'])}; the best of as many equals is expected at"
-        f" {percent(luck['expected_best'])}. Base {percent(luck['base'])}.",
+        f" deviation is {write(luck['spread'])}; luck alone gives {write(luck['luck_spread'])}. Best"
+        f" candidate {write(luck['best'])}; the best of as many equals is expected at"
+        f" {write(luck['expected_best'])}. Base {write(luck['base'])}.",
         330,
     )
     across = Scale(edges[0], edges[-1], LEFT, RIGHT)
@@ -137,7 +137,7 @@ def histogram(report: Json) -> Drawing | None:
     figure.path(steps, "luck", "5 3")
     _reference(figure, across, luck["base"], 34, 272, "base", "zero")
     _reference(figure, across, luck["expected_best"], 48, 272, "best by luck", "luck")
-    figure.bottom_axis(across, 272, f"reward on support, n = {luck['prompts']}", _percents(across))
+    figure.bottom_axis(across, 272, f"reward on support, n = {luck['prompts']}", _rewards(report, across))
     return figure
 
 
@@ -197,23 +197,23 @@ def line_search(report: Json) -> Drawing | None:
     found, select = report["consolidation"], report["select"]
     if not found or not found["points"]:
         return None
-    shown, base = found["points"], select["base"]
+    shown, base, write = found["points"], select["base"], reward(report)
     operators = [row["operator"] for row in found["operators"]]
-    best = [f"{row['operator']} {percent(row['best']['select'])}" for row in found["operators"]]
+    best = [f"{row['operator']} {write(row['best']['select'])}" for row in found["operators"]]
     rows = -(-len(operators) // 4)
     figure = Drawing(
         "line-search",
         "Line search on the select split",
         f"{count(len(shown))} steps along {count(len(found['proposals']))} directions, each scored on"
-        f" {select['n']} select prompts. The base has {percent(base)}. Best of each operator:"
+        f" {select['n']} select prompts. The base has {write(base)}. Best of each operator:"
         f" {', '.join(best)}.",
         360 + 20 * rows,
     )
     up = spanning([base, *(point["select"] for point in shown)], 304, 34)
     across = spanning([point["length"] for point in shown], LEFT, RIGHT, log=True)
-    figure.left_axis(up, LEFT, f"reward on select, n = {select['n']}", _percents(up))
+    figure.left_axis(up, LEFT, f"reward on select, n = {select['n']}", _rewards(report, up))
     figure.line(LEFT, up(base), RIGHT, up(base), "zero")
-    figure.text(RIGHT, up(base) - 6, f"base {percent(base)}", "note", "end")
+    figure.text(RIGHT, up(base) - 6, f"base {write(base)}", "note", "end")
     for number, row in enumerate(found["operators"]):
         _operator_points(figure, number, row, shown, across, up)
         x, y = LEFT + (number % 4) * 162, 360 + 20 * (number // 4)
@@ -292,6 +292,12 @@ def _percents(scale: Scale, most: int = 6) -> list[tuple[float, str]]:
     values = ticks(scale, most)
     whole = all(abs(100 * value - round(100 * value)) < 1e-6 for value in values)
     return [(value, f"{100 * value:.0f}{THIN}%" if whole else percent(value)) for value in values]
+
+
+def _rewards(report: Json, scale: Scale) -> list[tuple[float, str]]:
+    """Ticks of rewards."""
+    write = reward(report)
+    return _percents(scale) if write is percent else [(value, write(value)) for value in ticks(scale)]
 
 
 def _differences(scale: Scale) -> list[tuple[float, str]]:

@@ -125,7 +125,8 @@ def _support(run: _Phases) -> Json | None:
     if baseline is None:
         return None
     n = ((run["preflight"] or {}).get("splits") or {}).get("support")
-    found = {**baseline, "n": n}
+    shaped = any(one.get("shaped", False) for one in (baseline, search or {}))
+    found = {**baseline, "shaped": shaped, "n": n}
     return {**found, "best": max(search["rewards"]), "levels": search["levels"]} if search else found
 
 

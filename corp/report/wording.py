@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 MINUS = "\u2212"
 THIN = "\u2009"
@@ -13,6 +14,11 @@ NOTHING = "–"
 def percent(value: float) -> str:
     """A share: 62.1 %."""
     return f"{100 * value:.1f}{THIN}%"
+
+
+def reward(report: Mapping[str, Any]) -> Callable[[float], str]:
+    """How this report's rewards are written: as shares where each is a share of prompts passed."""
+    return decimal if (report["support"] or {}).get("shaped") else percent
 
 
 def points(value: float) -> str:

@@ -77,12 +77,15 @@ def phases(accepted: bool) -> dict[str, Any]:
         },
         "baseline": {
             "base": 0.4,
+            "success": 0.4,
+            "shaped": False,
             "null": 0.4,
             "null_differs": 0,
             "noise_floor": {"orders": 3, "min": 0.4, "max": 0.41, "changed": 1, "n": 100},
         },
         "search": {
             "rewards": rewards.tolist(),
+            "shaped": False,
             "sigmas": scores.sigmas.tolist(),
             "levels": [
                 {"sigma": s, "n": len(m), "mean": float(rewards[m].mean()), "best": float(rewards[m].max())}
@@ -160,7 +163,7 @@ def look(decision: Any, key: str) -> dict[str, Any]:
         "candidate": decision.candidate,
         "guards": [{"task": ATTACK, "held": True, "change": -0.01, "bound": -0.02, "margin": 0.03}],
     }
-    kept = {"policy": "strict", "metric": "success", "method": "exact McNemar test", "look": "gate"}
+    kept = {"policy": "strict", "method": "exact McNemar test", "look": "gate"}
     return {**row, **kept, "level": 0.05, "proposals": [row]}
 
 

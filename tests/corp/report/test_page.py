@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from corp.report import build_report
+from corp.results import publish_result
 from tests.corp.report.reading import Page, at, numbers, read
 from tests.corp.report.rundir import ATTACK, pairs, write_run
 
@@ -191,6 +193,23 @@ def test_an_abstention_shows_its_numbers_and_no_recipe(tmp_path: Path) -> None:
     assert "No improvement shown" in page.all("header")[0].text
     assert "gate.gain" in numbers(page)
     assert "corp verify" not in page.all("main")[0].text
+
+
+def test_rewards_that_are_no_shares_are_not_written_as_percentages(tmp_path: Path) -> None:
+    """A value of 0.4 may be a log-probability or a format bonus; the gate's numbers stay shares."""
+    target = write_run(tmp_path / "run")
+    phase = json.loads((target / "search.json").read_text())
+    publish_result(target, "search", {**phase, "shaped": True})
+    build_report(target)
+    page = read((target / "report.html").read_text())
+    found = numbers(page)
+    rewards = ("support.base", "support.best", "select.base", "consolidation.points.0.select")
+    assert all("%" not in found[path][1] for path in rewards)
+    assert found["support.base"][1] == "0.400"
+    assert "%" in found["gate.base"][1]
+    drawn = " ".join(element.text for element in page.all("svg"))
+    assert "base 0.400" in drawn
+    assert "base 40.0" not in drawn
 
 
 def test_the_same_run_gives_the_same_bytes(tmp_path: Path) -> None:
