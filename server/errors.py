@@ -12,6 +12,7 @@ CorpError (verify.errors)
 ├── BodyUnusable        a request body that is not JSON, too large or of another media type
 ├── FieldsInvalid       a job spec with wrong fields (a SpecInvalid)
 ├── PathRelative        a relative path in a job that was sent to a server
+├── GraderRefused       a job that was sent to a server names code that the server was not told to run
 ├── ServerUnreachable   the client cannot reach the server
 ├── ServerRefused       the server answered with a problem
 └── LeaseLost           a worker that is no longer the owner of its job
@@ -88,6 +89,16 @@ class PathRelative(CorpError):
     """Args: pointer: the field's JSON pointer."""
 
     code = "path_relative"
+
+    def __init__(self, detail: str, *, pointer: str, hint: str = "") -> None:
+        super().__init__(detail, hint=hint)
+        self.pointer = pointer
+
+
+class GraderRefused(CorpError):
+    """Args: pointer: the verifier's JSON pointer."""
+
+    code = "grader_refused"
 
     def __init__(self, detail: str, *, pointer: str, hint: str = "") -> None:
         super().__init__(detail, hint=hint)

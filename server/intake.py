@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,18 +11,23 @@ from pydantic import ValidationError
 from corp.spec import JobSpec
 from server.datafiles import is_absolute, job_files
 from server.errors import BodyUnusable, FieldsInvalid, PathRelative
+from server.graders import check_job
 from server.problems import pointer
 from verify.strict_json import loads
 from verify.wording import problems
 
 
-def read_spec(body: bytes, media_type: str) -> JobSpec:
+def read_spec(body: bytes, media_type: str, graders: Collection[str] = ()) -> JobSpec:
     """The spec in a request body.
+
+    Args:
+        graders: modules whose graders it may name.
 
     Raises:
         BodyUnusable: not JSON, or not announced as JSON.
         FieldsInvalid: with every wrong field.
         PathRelative: a path that would depend on the server's working directory.
+        GraderRefused: it names other Python code.
     """
     if media_type.partition(";")[0].strip().lower() != "application/json":
         # A web page may send text/plain to another site without asking; JSON it may not.
@@ -33,6 +39,7 @@ def read_spec(body: bytes, media_type: str) -> JobSpec:
         found = problems(error, data, JobSpec)
         raise FieldsInvalid([{"pointer": pointer(at), "detail": detail} for at, detail in found]) from None
     _check_paths(spec)
+    check_job(spec, graders)
     return spec
 
 

@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from server.errors import BodyUnusable, FieldsInvalid, PathRelative, TransitionRefused
+from server.errors import BodyUnusable, FieldsInvalid, GraderRefused, PathRelative, TransitionRefused
 from verify.errors import CorpError
 
 log = logging.getLogger("corp.api")
@@ -23,6 +23,7 @@ TYPE_BASE = "urn:corp:problem:"  # a name; docs/api.md lists the codes
 STATUS: Mapping[str, int] = {
     "job_unknown": 404,
     "checkpoint_unknown": 404,
+    "grader_refused": 403,
     "transition_refused": 409,
     "split_overlap": 409,
     "disk_full": 507,
@@ -87,7 +88,7 @@ def _ours(request: Request, error: Exception) -> Response:
         extra |= {"job_status": error.status, "allowed": list(error.allowed)}
     if isinstance(error, FieldsInvalid):
         extra |= {"errors": error.errors}
-    if isinstance(error, PathRelative):
+    if isinstance(error, PathRelative | GraderRefused):
         extra |= {"errors": [{"pointer": error.pointer, "detail": error.detail}]}
     return _answer(request, status, error.code, error.detail, **extra)
 

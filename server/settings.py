@@ -17,6 +17,7 @@ class Settings:
     Args:
         any_host: accept every Host header; off for a server that only loopback reaches.
         body_bytes: largest request body.
+        graders: modules whose graders a job may name.
         free_bytes: less disk than this and the server is not ready.
     """
 
@@ -25,4 +26,5 @@ class Settings:
     clock: Clock
     any_host: bool = False
     body_bytes: int = BODY_BYTES
+    graders: tuple[str, ...] = ()
     free_bytes: int = 1_000_000_000

@@ -32,6 +32,7 @@ class ServeSettings:
     Args:
         port: 0 takes a free one.
         allow_remote: needed for any host but loopback, because there is no authentication yet.
+        graders: modules whose graders a job may name.
         grace: seconds a job may take to stop at a block of prompts at shutdown.
     """
 
@@ -40,6 +41,7 @@ class ServeSettings:
     port: int = 8000
     allow_remote: bool = False
     grace: float = GRACE_SECONDS
+    graders: tuple[str, ...] = ()
 
 
 def serve(
@@ -146,7 +148,9 @@ def _server(settings: ServeSettings, layout: Layout, database: Database, clock: 
     from server.app import create_app
     from server.settings import Settings
 
-    app = create_app(Settings(layout, database, clock, any_host=settings.allow_remote))
+    app = create_app(
+        Settings(layout, database, clock, any_host=settings.allow_remote, graders=settings.graders)
+    )
 
     class Server(uvicorn.Server):
         """uvicorn with our signal handlers: its own would raise SIGTERM again and so exit with -15."""

@@ -43,7 +43,22 @@ HELP = """Serve the HTTP API and run its jobs, one at a time, in a worker proces
     type=click.FloatRange(0, 3600),
     help="Seconds that the running job may take to stop at shutdown.",
 )
-def serve(host: str, port: int, data: Path, allow_remote: bool, grace: float, as_json: bool) -> None:
+@click.option(
+    "--grader",
+    "graders",
+    multiple=True,
+    metavar="MODULE",
+    help="Let jobs name graders of this Python module or package, run with the server's rights. Repeatable.",
+)
+def serve(
+    host: str,
+    port: int,
+    data: Path,
+    allow_remote: bool,
+    grace: float,
+    graders: tuple[str, ...],
+    as_json: bool,
+) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     from server import supervisor
@@ -54,5 +69,5 @@ def serve(host: str, port: int, data: Path, allow_remote: bool, grace: float, as
         else:
             note(f"serving {url}, jobs in {data.resolve()}; Ctrl-C stops")
 
-    settings = supervisor.ServeSettings(data, host, port, allow_remote, grace)
+    settings = supervisor.ServeSettings(data, host, port, allow_remote, grace, graders)
     supervisor.serve(settings, announce)

@@ -51,7 +51,7 @@ async def create_job(request: Request, response: Response, context: Context) -> 
 def _create(body: bytes, media_type: str, context: Context) -> Job:
     from corp.run import prepare
 
-    spec = intake.read_spec(body, media_type)
+    spec = intake.read_spec(body, media_type, context.graders)
     prepare(spec, context.layout.data)
     return representation.job(
         jobs.create(context.database, context.clock, spec.model_dump(mode="json")), context.layout

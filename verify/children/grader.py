@@ -48,11 +48,25 @@ def load(reference: str, protocol: str) -> Any:
     if module == "entry":
         found = entry(path)
     else:
-        found = importlib.import_module(module)
-        for part in path.split("."):
-            found = getattr(found, part)
+        found = own(importlib.import_module(module), path, module)
     # a verifier, a handler or a rubric may be given as its class; a Task takes the row
     return found() if inspect.isclass(found) and protocol != "verifiers" else found
+
+
+def own(found: Any, path: str, module: str) -> Any:
+    """What the module calls by this path.
+
+    It has to be the module's own: who may name `rewards` may not thereby name what `rewards` imports, such as
+    `rewards:subprocess.run`.
+    """
+    for part in path.split("."):
+        found = getattr(found, part)
+        if inspect.ismodule(found):
+            raise TypeError(f"{part} is a module: write {found.__name__}:NAME")
+    home = found.__module__ if inspect.isroutine(found) or inspect.isclass(found) else module
+    if (home or "").partition(".")[0] != module.partition(".")[0]:
+        raise TypeError(f"{path} is defined in {home}: name it there")
+    return found
 
 
 def entry(wanted: str) -> Any:

@@ -96,6 +96,8 @@ def test_hostile_and_good_questions_from_many_threads_get_their_own_answers(host
         ("no_such_module:f", "ModuleNotFoundError"),
         ("users_graders:no_such_function", "AttributeError"),
         ("users_graders:LOUD", "cannot be called"),
+        ("users_graders:os.system", "os is a module"),
+        ("users_graders:Counter", "defined in collections"),
         ("leaves:f", "SystemExit"),
     ],
 )
