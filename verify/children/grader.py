@@ -1,7 +1,7 @@
 """Asks graders that their owner wrote for another program.
 
-Its arguments: the protocol, a JSON list of references (`module:object`, or `entry:NAME` for an entry point of
-the group `corp.verifiers`), and directories to import from. What a grader prints is gone, what it raises is
+Its arguments: the protocol, a JSON list of references (`module:object`, or `@NAME` for an entry point of the
+group `corp.verifiers`), and directories to import from. What a grader prints is gone, what it raises is
 the answer.
 """
 
@@ -45,10 +45,8 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
 
 def load(reference: str, protocol: str) -> Any:
     module, _, path = reference.partition(":")
-    if module == "entry":
-        found = entry(path)
-    else:
-        found = own(importlib.import_module(module), path, module)
+    named = reference.startswith("@")
+    found = entry(reference[1:]) if named else own(importlib.import_module(module), path, module)
     # a verifier, a handler or a rubric may be given as its class; a Task takes the row
     return found() if inspect.isclass(found) and protocol != "verifiers" else found
 

@@ -46,7 +46,7 @@ class Function(Grader):
 
     @property
     def references(self) -> tuple[str, ...]:
-        return (f"entry:{self.entry_point}" if self.object is None else self.object,)
+        return (f"@{self.entry_point}" if self.object is None else self.object,)
 
     def grade(self, item: Item, completion: str) -> Grade:
         if self.source is None:
