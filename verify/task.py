@@ -20,7 +20,7 @@ from pydantic import (
 
 from verify.data import SPLITS, DataSpec, GeneratorSource, RowsSource, SplitSources
 from verify.errors import TaskInvalid
-from verify.kinds.likelihood import Likelihood
+from verify.kinds.logprob import Logprob
 from verify.prompt import Message, PromptSpec
 from verify.registry import verifier
 from verify.splits import Splitter
@@ -89,13 +89,14 @@ class TaskSpec(BaseModel):
 
     @model_validator(mode="after")
     def _passable(self) -> TaskSpec:
-        """Raises TaskInvalid where no value reaches the pass mark."""
+        """Raises TaskInvalid where no log-probability reaches the pass mark."""
+        if self.verifier["kind"] != Logprob.kind:
+            return self
         judge = _verifier(self.verifier)
-        judge.close()
-        if isinstance(judge, Likelihood) and self.pass_threshold >= judge.ceiling:
+        assert isinstance(judge, Logprob)
+        if judge.choices is None and self.pass_threshold >= 0:
             raise TaskInvalid(
-                f"values of verifier {judge.kind} lie below {judge.ceiling:g}; none reaches pass_threshold"
-                f" {self.pass_threshold:g}",
+                f"a log-probability lies below 0; none reaches pass_threshold {self.pass_threshold:g}",
                 hint="state pass_threshold in nats, for example -0.7, or the verifier's choices",
             )
         return self

@@ -41,11 +41,6 @@ class Likelihood(Kind):
         return None
 
     @property
-    def ceiling(self) -> float:
-        """A bound that the value stays below where the task's pass mark decides."""
-        return math.inf
-
-    @property
     def fields(self) -> tuple[str, ...]:
         return (self.field,)
 

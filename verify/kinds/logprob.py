@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar
 
 from pydantic import Field, field_validator
@@ -36,10 +35,6 @@ class Logprob(Likelihood):
     @property
     def fields(self) -> tuple[str, ...]:
         return (self.field, self.choices) if isinstance(self.choices, str) else (self.field,)
-
-    @property
-    def ceiling(self) -> float:
-        return 0.0 if self.choices is None else math.inf
 
     def continuations(self, item: Item) -> tuple[str, ...]:
         gold = super().continuations(item)
