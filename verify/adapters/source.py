@@ -13,6 +13,13 @@ from verify.kinds.kind import Ungradable
 from verify.verdict import Fault, Item
 
 NAME = "grade"
+_WALL_FACTOR = 3  # wall seconds per CPU second
+_FAULTS = {
+    "timeout": Fault.TIMEOUT,
+    "killed": Fault.PROCESS,
+    "protocol": Fault.PROCESS,
+    "flood": Fault.RESULT,
+}
 
 
 @dataclass(frozen=True)
@@ -48,16 +55,12 @@ class Source:
 
         plain = json.loads(json.dumps(dict(item), allow_nan=False))
         call = f"{NAME}({plain!r}, {completion!r}, **{dict(self.arguments)!r})"
-        result = evaluate(self.text, [call], limits=Limits(cpu=self.timeout))
+        limits = Limits(cpu=self.timeout, wall=_WALL_FACTOR * self.timeout)
+        result = evaluate(self.text, [call], limits=limits)
         if result.verdict is not Outcome.OK:
-            raise Ungradable(_fault(result.verdict.value), f"source: {result.verdict}: {result.detail}")
+            fault = _FAULTS.get(result.verdict.value, Fault.EXCEPTION)
+            raise Ungradable(fault, f"source: {result.verdict}: {result.detail}")
         try:
             return asdict(score(result.values[0]))
         except NoScore as error:
             return {"bad": str(error)}
-
-
-def _fault(outcome: str) -> Fault:
-    return {"timeout": Fault.TIMEOUT, "protocol": Fault.RESULT, "flood": Fault.RESULT}.get(
-        outcome, Fault.EXCEPTION
-    )
