@@ -8,7 +8,8 @@ CorpError
 ├── VerifierUnknown     no verifier of that kind
 ├── VerifierInvalid     parameters that the kind does not take
 ├── VerifierRejected    a verifier that fails on the task's own rows
-└── ExtraMissing        an optional part that is not installed
+├── ExtraMissing        an optional part that is not installed
+└── SandboxUnavailable  this machine cannot hold untrusted code
 """
 
 from __future__ import annotations
@@ -72,3 +73,7 @@ class ExtraMissing(CorpError):
         super().__init__(
             f"{what} needs packages that are not installed", hint=f"pip install 'corp-posttrain[{extra}]'"
         )
+
+
+class SandboxUnavailable(CorpError):
+    code = "sandbox_unavailable"

@@ -1,0 +1,1 @@
+"""What runs in the sandbox's own processes: on the standard library alone."""
