@@ -61,7 +61,7 @@ def verifier(kind: str, /, **params: object) -> Verifier:
 
     Args:
         kind: one of `KINDS`.
-        params: the kind's parameters; docs/tasks.md lists them.
+        params: the kind's parameters; docs/verifiers has a page for each kind.
 
     Raises:
         VerifierUnknown: there is no such kind.
