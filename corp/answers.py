@@ -62,7 +62,7 @@ def open_run(directory: Path, emit: Emit) -> Run:
             f"the search in {directory} has not finished, so its members have no ranks",
             hint="finish it first with the `corp run` that started it",
         )
-    return Run(scaled(assemble(spec, directory)), directory, emit, lambda: False)
+    return Run(scaled(assemble(spec, directory, directory)), directory, emit, lambda: False)
 
 
 def read_questions(path: Path, task: Task) -> list[Question]:

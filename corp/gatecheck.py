@@ -10,6 +10,7 @@ from corp.gate.guard import require
 from corp.gate.paper import LEVEL
 from corp.gate.power import DISCORDANCE, detectable_gain, warning
 from corp.spec import GateSpec, GuardSpec, JobSpec
+from corp.verifiercheck import Examined
 from verify.errors import CorpError
 from verify.task import Task, load_task
 
@@ -32,21 +33,21 @@ def check_size(gate: GateSpec, n: int) -> None:
         )
 
 
-def load_guards(spec: JobSpec, folder: Path) -> tuple[Task, ...]:
-    """The guard tasks, each checked as the job's own task is.
+def load_guards(spec: JobSpec, folder: Path, examined: Examined) -> tuple[Task, ...]:
+    """The guard tasks, each examined as the job's own task is.
 
     Raises:
         GuardInvalid: too few gate prompts for its margin.
         CorpError: anything else that is wrong with a guard, which the error names.
     """
     gate = spec.gate
-    return tuple(_load(guard, folder, gate.alpha / gate.proposals) for guard in gate.guards)
+    return tuple(_load(guard, folder, gate.alpha / gate.proposals, examined) for guard in gate.guards)
 
 
-def _load(guard: GuardSpec, folder: Path, level: float) -> Task:
+def _load(guard: GuardSpec, folder: Path, level: float, examined: Examined) -> Task:
     try:
         task = load_task(guard.task, folder)
-        task.check()
+        examined.report(task)
     except CorpError as error:
         raise type(error)(f"guard {guard.task.name}: {error.detail}", hint=error.hint) from None
     require(task.name, len(task.splits["gate"]), guard.margin, level)

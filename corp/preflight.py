@@ -6,8 +6,8 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from corp.gatecheck import check_size, load_guards, outlook
 from corp.lock import LOCK
 from corp.operators import operator
 from corp.spec import GuardSpec, JobSpec
+from corp.verifiercheck import Examined, store, summary
 from population.checkpoint import Checkpoint, resolve
 from population.direction import Law
 from population.engines.placement import compute_dtype, cores, find_device
@@ -24,6 +25,7 @@ from population.proposal import Candidate, isotropic
 from population.publish import publish_json
 from population.scaletable import scale_table
 from population.scope import select
+from verify.hackability import Report
 from verify.kinds.likelihood import Likelihood
 from verify.task import Task, load_task
 
@@ -45,8 +47,9 @@ class Prepared:
     task: Task
     checkpoint: Checkpoint
     law: Law
-    probe: Mapping[str, object]
+    report: Report
     guards: tuple[Task, ...] = ()
+    examined: Examined = field(default_factory=Examined)
 
     def close(self) -> None:
         """End the verifiers' helpers."""
@@ -68,7 +71,7 @@ class Prepared:
             "parameters": sum(tensor.size for tensor in self.checkpoint.tensors.values()),
             "perturbed": self.perturbed(),
             "sigmas": self.sigmas(),
-            "verifier": dict(self.probe),
+            "verifier": summary(self.report),
             **({"guards": guards} if guards else {}),
             **outlook(self.spec.final_gate(), sizes["gate"]),
         }
@@ -87,12 +90,13 @@ class Prepared:
         return sum(self.checkpoint.tensors[name].size for name in names)
 
 
-def assemble(spec: JobSpec, folder: Path) -> Prepared:
+def assemble(spec: JobSpec, folder: Path, target: Path | None = None) -> Prepared:
     """Find and check model, task, population and operators; no model is loaded.
 
     Args:
         spec: the job.
         folder: what relative data paths of the task start from.
+        target: run directory; verifiers that it has a report on are not examined again.
 
     Raises:
         CorpError: the first thing that is wrong.
@@ -113,9 +117,10 @@ def assemble(spec: JobSpec, folder: Path) -> Prepared:
     _check_elites(spec)
     task = load_task(spec.task, folder)
     _check_samples(spec, task)
-    probe = asdict(task.check())
     check_size(spec.gate, len(task.splits["gate"]))
-    return Prepared(spec, task, checkpoint, law, probe, load_guards(spec, folder))
+    examined = Examined(target)
+    report = examined.report(task)
+    return Prepared(spec, task, checkpoint, law, report, load_guards(spec, folder, examined), examined)
 
 
 def _check_samples(spec: JobSpec, task: Task) -> None:
@@ -215,6 +220,7 @@ def open_run(prepared: Prepared, target: Path) -> Prepared:
     else:
         _check_disk(prepared, target)
         publish_json(stored, resolved.model_dump(mode="json"))
+    store(target, [prepared.examined.report(task) for task in (prepared.task, *prepared.guards)])
     return scaled(replace(prepared, spec=resolved))
 
 

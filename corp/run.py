@@ -32,6 +32,7 @@ from corp.phases.search import search_phase
 from corp.preflight import assemble, claim, open_run
 from corp.report import build_report
 from corp.spec import JobSpec
+from corp.verifiercheck import remarks
 from population.errors import ScoringStopped
 
 __all__ = ["PHASES", "Emit", "execute", "prepare"]
@@ -65,7 +66,7 @@ def execute(
         Paused: the verifier could not judge enough; called again once that is mended, the run continues.
         CorpError: anything else that the user can put right.
     """
-    prepared = assemble(spec, folder)
+    prepared = assemble(spec, folder, target)
     claim(target)
     with locked(target):
         run = Run(prepared=open_run(prepared, target), target=target, emit=emit, cancelled=cancelled)
@@ -82,10 +83,12 @@ def execute(
 
 
 def _forecast(run: Run, baseline: Mapping[str, Any]) -> None:
-    """Say before the search what the gate will be able to show."""
+    """Say before the search what the gate will be able to show, and what a constant answer would."""
     if not run.finished("search"):
         prompts, passed = len(run.prepared.task.splits["gate"]), baseline.get("success")
         run.emit("log", {"message": statement(run.prepared.spec.final_gate(), prompts, passed)})
+        for line in remarks(run.prepared.report, baseline):
+            run.emit("log", {"message": line})
 
 
 def _phases(run: Run) -> dict[str, Any]:

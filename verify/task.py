@@ -20,12 +20,12 @@ from pydantic import (
 
 from verify.data import SPLITS, DataSpec, GeneratorSource, RowsSource, SplitSources
 from verify.errors import TaskInvalid
+from verify.hackability import Allowance, Report
 from verify.kinds.logprob import Logprob
 from verify.prompt import Message, PromptSpec
 from verify.registry import verifier
 from verify.splits import Splitter
 from verify.strict_json import canonical
-from verify.validation import Validation, validate
 from verify.verdict import Item, Verdict, Verifier
 from verify.wording import describe
 
@@ -67,6 +67,7 @@ class TaskSpec(BaseModel):
     pass_threshold: float = Field(
         default=1.0, allow_inf_nan=False, description="a completion succeeds from this value on"
     )
+    allow: Allowance = Field(default=Allowance(), description="what is said openly about the verifier")
 
     @field_validator("verifier")
     @classmethod
@@ -128,13 +129,18 @@ class Task:
         reached = verdict.value >= self.pass_threshold if verdict.success is None else verdict.success
         return verdict.valid and reached
 
-    def check(self) -> Validation:
-        """Tries the verifier on the task's own rows.
+    def check(self) -> Report:
+        """Tries to fool the verifier on the task's own rows; docs/verify-task.md describes the probes.
 
         Raises:
-            VerifierRejected: it cannot judge them.
+            VerifierRejected: it can be fooled, fails, or cannot judge the rows; the error names probe, input
+                and score.
         """
-        return validate(self.verifier, self.splits)
+        from verify.hackability.examination import examine
+
+        report = examine(self)
+        report.require()
+        return report
 
     def inline(self) -> TaskSpec:
         """A spec with these very rows written into it: loads to the same digest without any file."""

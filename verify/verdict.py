@@ -59,6 +59,21 @@ class Verifier(Protocol):
         """The item fields that decide a verdict."""
         ...
 
+    @property
+    def format_strict(self) -> bool:
+        """Whether a right answer with `Answer:` or white space around it may be wrong."""
+        ...
+
+    @property
+    def control(self) -> bool:
+        """Whether passing has nothing to do with answers."""
+        ...
+
+    @property
+    def probe_rows(self) -> int:
+        """Rows that are enough for a probe that knows no answer."""
+        ...
+
     def __call__(self, item: Item, completion: str) -> Verdict: ...
 
     def oracle(self, item: Item) -> str | None:

@@ -76,7 +76,7 @@ def loaded() -> dict[str, Any]:
     report = first.check()
     return {
         "same": first.digest == second.digest,
-        "oracle": report.oracle,
+        "oracle": report.finding("oracle").success,
         "questions": [item["question"] for items in first.splits.values() for item in items],
     }
 

@@ -84,14 +84,14 @@ def _check(judge: Verifier, example: Mapping[str, Any]) -> None:
 
 def test_the_first_task_loads_and_every_form_of_data_parses() -> None:
     first = yaml.safe_load(blocks("yaml")[0])
-    assert load_task(parse_task(first), Path()).check().oracle == 1
+    assert load_task(parse_task(first), Path()).check().finding("oracle").success == 1
     for block in blocks("json"):
         TypeAdapter(DataSpec).validate_python(json.loads(block))
 
 
 def test_the_python_example_runs() -> None:
     (source,) = blocks("python")
-    source += "assert verdict.value == 1 and report.oracle == 1"
+    source += "assert verdict.value == 1 and report.passed"
     subprocess.run([sys.executable, "-W", "error", "-c", source], check=True, cwd=ROOT)
 
 

@@ -24,6 +24,10 @@ class Coin(Kind):
     p: float = Field(default=0.5, ge=0, le=1, description="probability of passing")
     seed: int = Field(default=0, ge=0, lt=2**63, description="another seed, another set of tosses")
 
+    @property
+    def control(self) -> bool:
+        return True
+
     def grade(self, item: Item, completion: str) -> Grade:
         toss = blake2b(key=self.seed.to_bytes(8, "little"), digest_size=8)
         toss.update(json.dumps([dict(item), completion], sort_keys=True).encode())

@@ -21,6 +21,10 @@ class Exact(Kind):
     def fields(self) -> tuple[str, ...]:
         return (self.field,)
 
+    @property
+    def format_strict(self) -> bool:
+        return True
+
     def grade(self, item: Item, completion: str) -> Grade:
         return graded(self._plain(completion) == self._plain(read_text(item, self.field)))
 

@@ -48,6 +48,10 @@ class Function(Grader):
     def references(self) -> tuple[str, ...]:
         return (f"@{self.entry_point}" if self.object is None else self.object,)
 
+    @property
+    def probe_rows(self) -> int:
+        return super().probe_rows if self.source is None else 24  # milliseconds of sandbox each
+
     def grade(self, item: Item, completion: str) -> Grade:
         if self.source is None:
             return self.judged(item, completion)

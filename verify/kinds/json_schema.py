@@ -51,6 +51,10 @@ class JsonSchema(Kind):
         own = (self.field,) if self.schema_ is None else ()
         return own if self.expected is None else (*own, self.expected)
 
+    @property
+    def format_strict(self) -> bool:
+        return True
+
     def grade(self, item: Item, completion: str) -> Grade:
         schema = self._wanted(item)
         wanted = None if self.expected is None else read(item, self.expected)

@@ -64,6 +64,21 @@ class Kind(BaseModel):
     def fields(self) -> tuple[str, ...]:
         return ()
 
+    @property
+    def format_strict(self) -> bool:
+        """Whether a right answer with `Answer:` or white space around it may be wrong."""
+        return False
+
+    @property
+    def control(self) -> bool:
+        """Whether passing has nothing to do with answers, so that no probe of scores can hold."""
+        return False
+
+    @property
+    def probe_rows(self) -> int:
+        """Rows that are enough for a probe that knows no answer; fewer where a verdict is expensive."""
+        return 128
+
     @abstractmethod
     def grade(self, item: Item, completion: str) -> Grade:
         """What the completion is worth; any exception becomes a verdict that is not valid."""

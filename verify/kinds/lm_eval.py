@@ -88,6 +88,10 @@ class LmEval(Kind):
         names = jinja.names(template(self.target))
         return names if len(names) == 1 else ()  # of several, some may be alternatives
 
+    @property
+    def format_strict(self) -> bool:
+        return True
+
     def grade(self, item: Item, completion: str) -> Grade:
         reply = self._ask(completion, self._targets(item))
         if reply["blank"]:

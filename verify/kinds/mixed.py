@@ -59,6 +59,10 @@ class Mixed(Likelihood):
     def fields(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self._inner.fields, self.field)))
 
+    @property
+    def control(self) -> bool:
+        return self._inner.control
+
     def weigh(self, item: Item, completion: str, logprobs: LogProbs) -> Grade:
         verdict = self._inner(item, completion)
         if not verdict.valid:

@@ -29,6 +29,10 @@ class Numeric(Kind):
     def fields(self) -> tuple[str, ...]:
         return (self.field,)
 
+    @property
+    def format_strict(self) -> bool:
+        return self.which == "only"
+
     def grade(self, item: Item, completion: str) -> Grade:
         gold = read_number(item, self.field)
         found = self._found(completion)

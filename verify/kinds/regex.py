@@ -51,6 +51,10 @@ class Regex(Kind):
     def fields(self) -> tuple[str, ...]:
         return (self.field,) if self.pattern is None else ()
 
+    @property
+    def format_strict(self) -> bool:
+        return True
+
     def grade(self, item: Item, completion: str) -> Grade:
         question = {
             "pattern": self._wanted(item),

@@ -57,7 +57,7 @@ def test_an_imported_task_loads_and_scores_as_the_harness_does(tmp_path: Path) -
     (tmp_path / "gsm8k.jsonl").write_text("\n".join(map(json.dumps, ROWS)))
     task["splits"] = {"support": 5, "select": 5, "gate": 30, "test": 5}
     loaded = load_task(parse_task(task), tmp_path)
-    assert loaded.check().oracle == 1
+    assert loaded.check().finding("oracle").success == 1
     assert loaded.messages(ROWS[0])[-1]["content"] == "Question: 995 + 1?\nAnswer:"
     cases = {"#### 1,000": 1, "#### 1000": 1, "so\n#### $1000": 0, "#### 1000.": 1, "1000": 0, "#### 1001": 0}
     row = {"answer": "999 + 1 = 1000\n#### 1,000"}

@@ -24,11 +24,15 @@ RIGHT = {
     "exact": "2",
     "gsm8k": "#### 2",
     "json_schema": '{"n": 2}',
+    "lm_eval": "2",
+    "math": "2",
     "numeric": "2",
     "regex": "2",
 }
 
-TEXT_KINDS = [kind for kind in KINDS if kind not in ("logprob", "mixed")]  # those judge with an engine alone
+ENGINES = ("logprob", "mixed")  # judge with an engine alone
+USERS = ("function", "gym", "randopt", "trl", "verifiers", "verl")  # run somebody's code, tested as adapters
+TEXT_KINDS = [kind for kind in KINDS if kind not in ENGINES + USERS]
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from verify import verifier
 from verify.errors import TaskInvalid, VerifierInvalid, VerifierRejected, VerifierUnknown
+from verify.hackability.rows import refuse_bad_rows
 from verify.kinds.likelihood import FLOOR, Likelihood
 from verify.kinds.logprob import Logprob
 from verify.task import load_task, parse_task
-from verify.validation import validate
 
 TOKENS = st.lists(st.floats(-90, 0), min_size=1, max_size=6)
 CHOICES = ["red", "green", "blue"]
@@ -103,7 +103,7 @@ def test_an_item_that_cannot_be_scored_is_named_by_verdict_and_validation(
     assert verdict.error in ("item_field", "item_value")
     assert named in verdict.detail
     with pytest.raises(VerifierRejected, match="gate row 0"):
-        validate(judge, {"gate": (item,)})
+        refuse_bad_rows(judge, {"gate": (item,)})
 
 
 def test_without_an_engine_no_verdict_is_valid() -> None:
@@ -184,5 +184,6 @@ def test_a_task_that_no_log_probability_can_pass_is_refused() -> None:
 
 def test_a_mixed_task_is_validated_by_what_judges_the_answers() -> None:
     task = load_task(parse_task(spec(verifier={"kind": "mixed", "verifier": {"kind": "exact"}})), None)  # type: ignore[arg-type]
-    assert task.check().oracle == 1.0
-    assert task.check().constants == {"": 0.0, "0": 0.0}
+    report = task.check()
+    assert report.finding("oracle").success == 1
+    assert report.finding("junk").score == 0
