@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from server import problems
 from server.boundary import Boundary
 from server.openapi import document
-from server.routes import checkpoints, health, jobs, stream
+from server.routes import checkpoints, health, jobs, stream, tasks
 from server.settings import Settings
 from server.version import installed
 
@@ -31,7 +31,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.stopping = threading.Event()
-    for module in (jobs, stream, checkpoints, health):
+    for module in (jobs, stream, checkpoints, tasks, health):
         app.include_router(module.router)
     problems.install(app)
     app.add_middleware(

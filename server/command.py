@@ -17,6 +17,7 @@ from server.cli.report import report
 from server.cli.run import run
 from server.cli.serve import serve
 from server.cli.verify import verify
+from server.cli.verify_task import verify_task
 from server.version import installed
 
 
@@ -44,7 +45,7 @@ def version(as_json: bool) -> None:
         click.echo(f"corp {installed()}")
 
 
-for command in (run, report, serve, jobs, verify, ensemble, doctor, import_task):
+for command in (run, report, serve, jobs, verify, ensemble, doctor, import_task, verify_task):
     corp.add_command(command)
 
 

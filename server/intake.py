@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from corp.spec import JobSpec
-from server.datafiles import is_absolute, job_files
+from server.datafiles import data_files, is_absolute, job_files
 from server.errors import BodyUnusable, FieldsInvalid, PathRelative
-from server.graders import check_job
+from server.graders import check_job, check_task
 from server.problems import pointer
 from verify.strict_json import loads
+from verify.task import TaskSpec
 from verify.wording import problems
+
+T = TypeVar("T", bound=BaseModel)
+
+_INLINE = "send the rows inline as data.rows, as `corp jobs create` does"
 
 
 def read_spec(body: bytes, media_type: str, graders: Collection[str] = ()) -> JobSpec:
@@ -29,18 +34,35 @@ def read_spec(body: bytes, media_type: str, graders: Collection[str] = ()) -> Jo
         PathRelative: a path that would depend on the server's working directory.
         GraderRefused: it names other Python code.
     """
+    spec = _read(JobSpec, body, media_type)
+    _check_paths(spec)
+    check_job(spec, graders)
+    return spec
+
+
+def read_task(body: bytes, media_type: str, graders: Collection[str] = ()) -> TaskSpec:
+    """The task in a request body.
+
+    Raises:
+        BodyUnusable, FieldsInvalid, PathRelative, GraderRefused: as `read_spec`.
+    """
+    task = _read(TaskSpec, body, media_type)
+    for place, path in data_files(task, ""):
+        _require_absolute(path, place, _INLINE)
+    check_task(task, "", graders)
+    return task
+
+
+def _read(model: type[T], body: bytes, media_type: str) -> T:
     if media_type.partition(";")[0].strip().lower() != "application/json":
         # A web page may send text/plain to another site without asking; JSON it may not.
         raise BodyUnusable("the body must be sent as Content-Type: application/json", status=415)
     data = read_json(body)
     try:
-        spec = JobSpec.model_validate(data)
+        return model.model_validate(data)
     except ValidationError as error:
-        found = problems(error, data, JobSpec)
+        found = problems(error, data, model)
         raise FieldsInvalid([{"pointer": pointer(at), "detail": detail} for at, detail in found]) from None
-    _check_paths(spec)
-    check_job(spec, graders)
-    return spec
 
 
 def read_json(body: bytes) -> Any:
@@ -64,7 +86,7 @@ def read_json(body: bytes) -> Any:
 
 def _check_paths(spec: JobSpec) -> None:
     for place, path in job_files(spec):
-        _require_absolute(path, place, "send the rows inline as data.rows, as `corp jobs create` does")
+        _require_absolute(path, place, _INLINE)
     if spec.model.startswith((".", "~")) or spec.model.count("/") > 1 or "\0" in spec.model:
         _require_absolute(spec.model, "/model", "a hub id has the form organization/name")
 

@@ -67,11 +67,10 @@ def _drop_fastapi_errors(schema: dict[str, Any]) -> None:
         schema["components"]["schemas"].pop(name, None)
 
 
-SPEC_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {"schema": {"$ref": REFERENCE.format(model="JobSpec")}, "example": EXAMPLE}
-        },
-    }
-}
+def _body(model: str, example: dict[str, Any]) -> dict[str, Any]:
+    content = {"schema": {"$ref": REFERENCE.format(model=model)}, "example": example}
+    return {"requestBody": {"required": True, "content": {"application/json": content}}}
+
+
+SPEC_BODY = _body("JobSpec", EXAMPLE)
+TASK_BODY = _body("TaskSpec", EXAMPLE["task"])

@@ -87,6 +87,38 @@ class Checkpoint(BaseModel):
     )
 
 
+class WorstInput(BaseModel):
+    row: str
+    input: str = Field(description="its first 2,000 characters")
+    score: float
+
+
+class ProbeFinding(BaseModel):
+    probe: str
+    rule: str
+    status: Literal["pass", "warn", "fail", "skip"]
+    score: float | None = Field(
+        description="mean value in full marks, or what the rule measures"
+    )
+    success: float | None = Field(description="share of completions that passed")
+    judged: int = Field(description="completions")
+    worst: WorstInput | None
+    note: str
+
+
+class TaskReport(BaseModel):
+    """What a task's verifier makes of right answers and of attempts to fool it."""
+
+    object: Literal["task.report"] = "task.report"
+    passed: bool = Field(description="whether a job with this task would start")
+    task: str
+    digest: str
+    kind: str
+    rows: int = Field(description="of the gate split that were probed")
+    majority: float | None = Field(description="share of the commonest right answer")
+    findings: list[ProbeFinding]
+
+
 class Health(BaseModel):
     status: Literal["ok", "unavailable"]
 

@@ -48,6 +48,7 @@ def test_it_has_exactly_the_routes_of_the_first_release(document: dict[str, Any]
         ("get", "/v1/jobs/{job_id}/events"),
         ("get", "/v1/jobs/{job_id}/events:stream"),
         ("get", "/v1/checkpoints/{checkpoint_id}"),
+        ("post", "/v1/tasks:validate"),
         ("get", "/v1/checkpoints/{checkpoint_id}/files/{name}"),
         ("get", "/healthz"),
         ("get", "/readyz"),
