@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from verify.errors import SandboxUnavailable
-from verify.sandbox.caged import seccomp
+from verify.sandbox.caged import landlock, seccomp
 from verify.sandbox.pool import Layers, Pool
 from verify.sandbox.result import DEFAULT, Level, Limits, Outcome, Program, Result
-from verify.sandbox.selftest import failed
-from verify.sandbox.worker import Worker
+from verify.sandbox.selftest import failed, failed_files
 
 MINIMUM = "CORP_SANDBOX_MIN_LEVEL"
 WORKERS = 2
@@ -138,17 +138,33 @@ def _tried() -> _Tested:
 def _try() -> _Tested:
     if not seccomp.supported():
         return _Tested(Level.NONE, "it needs Linux on x86-64 or ARM64", None)
-    try:
-        probe = Worker([])
-        known = probe.landlock
-        probe.close()
-        layers = Layers(landlock=known > 0)
-        pool = Pool(WORKERS, layers=layers)
-        holes = failed(pool)
-    except SandboxUnavailable as error:
-        return _Tested(Level.NONE, error.detail, None)
-    if holes:
+    known = landlock.version(ctypes.CDLL(None))
+    layers = Layers(landlock=known > 0)
+    pool = Pool(WORKERS, layers=layers)
+    if weakness := _weakness(pool, layers):
         pool.close()
-        return _Tested(Level.NONE, f"its self-test got out: {', '.join(holes)}", None)
+        return _Tested(Level.NONE, weakness, None)
     reason = f"Landlock version {known}" if known else "the kernel has no Landlock"
     return _Tested(layers.level, reason, pool)
+
+
+def _weakness(pool: Pool, layers: Layers) -> str:
+    """Why nothing may run in this pool; empty where it holds."""
+    try:
+        holes = failed(pool)
+        if layers.landlock and not holes:
+            with Pool(1, layers=replace(layers, seccomp=False), cached=False) as weaker:
+                holes = failed_files(weaker)
+    except SandboxUnavailable as error:
+        return error.detail
+    return f"its self-test got out: {', '.join(holes)}" if holes else ""
+
+
+def _forget() -> None:
+    """In a forked process: its parent's workers are not its own, and its parent's lock may never open."""
+    global _lock, _tested
+    _lock, _tested = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

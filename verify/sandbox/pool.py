@@ -18,8 +18,11 @@ from verify.sandbox.caged.plain import NotPlain, decode
 from verify.sandbox.result import DEFAULT, Level, Limits, Outcome, Program, Result
 from verify.sandbox.worker import Ended, Worker
 
+_PROGRAM_BYTES = 16 << 20  # read and parsed before limits are set
+_DETAIL = 500  # characters
 _CACHED = 4_096  # results; perturbed models repeat their programs often
 _CACHED_BYTES = 4_096  # of an answer that is worth keeping
+_CPU_SLACK = 0.2  # seconds by which the timer may be late; what ends later has caught the timer's signal
 _CPU_SIGNALS = (-signal.SIGPROF, -signal.SIGXCPU)
 
 
@@ -90,6 +93,8 @@ class Pool:
             return known
         begun = time.monotonic()
         body = program.body()
+        if len(body) > _PROGRAM_BYTES:
+            return self._result(Outcome.EXCEPTION, f"a program of more than {_PROGRAM_BYTES >> 20} MiB")
         ended = self._ended(body, program.limits)
         result = replace(self._judged(ended, program), seconds=time.monotonic() - begun)
         if len(ended.data) <= _CACHED_BYTES and result.verdict in (Outcome.OK, Outcome.EXCEPTION):
@@ -124,10 +129,10 @@ class Pool:
 
     @contextmanager
     def _worker(self) -> Iterator[Worker]:
-        if self._closed:
-            raise SandboxUnavailable("this sandbox is closed")
         worker = self._idle.get()
         try:
+            if self._closed:
+                raise SandboxUnavailable("this sandbox is closed")
             if worker is None or not worker.alive:
                 if worker is not None:
                     worker.close()
@@ -139,32 +144,37 @@ class Pool:
 
     def _judged(self, ended: Ended, program: Program) -> Result:
         limits = program.limits
+        if ended.unshut:
+            raise SandboxUnavailable(f"the sandbox does not close: {ended.unshut}")
         if ended.stopped is Outcome.FLOOD:
             return self._result(Outcome.FLOOD, f"more than {limits.output} KiB of output")
         if ended.stopped is Outcome.TIMEOUT:
             return self._result(Outcome.TIMEOUT, f"stopped after {limits.wall:g} s by the clock")
-        if ended.code in _CPU_SIGNALS or (ended.code == -signal.SIGKILL and ended.cpu >= limits.cpu):
-            return self._result(Outcome.TIMEOUT, f"stopped after {limits.cpu:g} s of CPU time")
+        if ended.code in _CPU_SIGNALS or ended.cpu > limits.cpu + _CPU_SLACK:
+            return self._result(Outcome.TIMEOUT, f"took more than {limits.cpu:g} s of CPU time")
         if ended.code < 0:
             return self._result(Outcome.KILLED, f"ended by {_name(-ended.code)}")
-        return self._answered(ended, len(program.calls))
+        if ended.code > 0:
+            return self._silent(ended.code)
+        return self._answered(ended.data, len(program.calls))
 
-    def _answered(self, ended: Ended, calls: int) -> Result:
+    def _answered(self, data: bytes, calls: int) -> Result:
         try:
-            answer = json.loads(ended.data)
-            if "cage" in answer and ended.code == 3:
-                raise SandboxUnavailable(f"the sandbox does not close: {answer['cage']}")
-            if ended.code != 0:
-                raise ValueError
+            answer = json.loads(data)
             if "values" in answer:
                 values = tuple(map(decode, answer["values"]))
                 if len(values) != calls:
                     raise ValueError
                 return self._result(Outcome.OK, "", values)
-            kind, detail = str(answer["raised"]), str(answer["detail"])[:500]
+            kind, detail = str(answer["raised"]), str(answer["detail"])
         except (ValueError, KeyError, TypeError, RecursionError, NotPlain):
-            return self._result(Outcome.PROTOCOL, f"ended with status {ended.code} and no answer")
-        return self._result(Outcome.MEMORY if kind == "MemoryError" else Outcome.EXCEPTION, detail)
+            return self._silent(0)
+        return self._result(
+            Outcome.MEMORY if kind == "MemoryError" else Outcome.EXCEPTION, _printable(detail)
+        )
+
+    def _silent(self, status: int) -> Result:
+        return self._result(Outcome.PROTOCOL, f"ended with status {status} and no answer")
 
     def _result(self, verdict: Outcome, detail: str, values: tuple[object, ...] = ()) -> Result:
         return Result(verdict, values, detail, level=self._layers.level)
@@ -184,6 +194,11 @@ class Pool:
             self._known[key] = result
             while len(self._known) > _CACHED:
                 self._known.popitem(last=False)
+
+
+def _printable(text: str) -> str:
+    """A program's own words on one line, fit for any file: no surrogates, NULs or control characters."""
+    return "".join(letter if letter.isprintable() else " " for letter in text[:_DETAIL])
 
 
 def _name(number: int) -> str:

@@ -66,7 +66,7 @@ class Program:
     limits: Limits = field(default_factory=Limits)
 
     def body(self) -> bytes:
-        """As the sandbox reads it. Surrogates, which no source file can hold, become question marks."""
+        """As the sandbox reads it."""
         text = {"source": self.source, "setup": self.setup, "calls": list(self.calls)}
         return json.dumps({**text, **asdict(self.limits)}).encode()
 

@@ -1,4 +1,4 @@
-"""Ten small attacks that must fail before anything else is run."""
+"""Small attacks that must fail before anything else is run: a layer is believed when it has held."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from verify.sandbox.result import Limits, Outcome, Program
 if TYPE_CHECKING:
     from verify.sandbox.pool import Pool
 
+_Trial = tuple[str, Program, Outcome, tuple[object, ...]]  # what is tried, and how it must end
+
 _TRY = """
 def out(f):
     try:
@@ -18,26 +20,29 @@ def out(f):
         return type(error).__name__
     return "out"
 """
+_WALL = 60.0  # seconds: a machine that is busy when it starts is not a machine that cannot hold programs
 _RAW = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
 
 # Each is refused with the exception named, so that an attack that merely broke counts as a failed test.
-REFUSED: dict[str, tuple[str, str, object]] = {
+FILES: dict[str, tuple[str, str, object]] = {
     "read a file": (_TRY, "out(lambda: open('/etc/passwd').read())", "PermissionError"),
     "read an environment": (_TRY, "out(lambda: open('/proc/self/environ').read())", "PermissionError"),
-    "write a file": (_TRY, "out(lambda: open('/tmp/.corp-sandbox-test', 'w'))", "PermissionError"),
+    "write a file": (_TRY, "out(lambda: open('/dev/null', 'w'))", "PermissionError"),
+    "list a directory": (_TRY + "import os", "out(lambda: os.listdir('/'))", "PermissionError"),
+}
+CALLS: dict[str, tuple[str, str, object]] = {
+    "compute": ("def f(x): return x + 1", "f(1)", 2),
+    "see an environment": ("import os", "sorted(os.environ)", ["LANG", "PATH", "PYTHONHASHSEED"]),
+    "be root": ("import os", "0 in (os.getuid(), os.geteuid())", False),
     "ask for a file": (_TRY + "import os", "out(lambda: os.stat('/etc/passwd'))", "PermissionError"),
     "start a process": (_TRY + "import os", "out(lambda: os.fork())", "PermissionError"),
     "signal its parent": (_TRY + "import os", "out(lambda: os.kill(os.getppid(), 0))", "PermissionError"),
-}
-VALUES: dict[str, tuple[str, str, object]] = {
-    "compute": ("def f(x): return x + 1", "f(1)", 2),
-    "see an environment": ("import os", "sorted(os.environ)", ["LANG", "PATH", "PYTHONHASHSEED"]),
     "open a socket": (_RAW, "(libc.socket(2, 1, 0), ctypes.get_errno())", (-1, errno.EPERM)),
     "rename a file": (_RAW, "(libc.rename(b'/tmp', b'/t'), ctypes.get_errno())", (-1, errno.EPERM)),
 }
-ENDED = {
+ENDS = {
     "run on": ("while True: pass", Outcome.TIMEOUT),
-    "take memory": ("x = bytearray(1 << 40)", Outcome.MEMORY),
+    "take memory": ("x = bytearray(768 << 20)", Outcome.MEMORY),
 }
 
 
@@ -47,12 +52,31 @@ def failed(pool: Pool) -> list[str]:
     Raises:
         SandboxUnavailable: the cage cannot be built.
     """
-    short = Limits(cpu=0.2)
-    trials: list[tuple[str, Program, Outcome, tuple[object, ...]]] = [
-        (name, Program(source, [call]), Outcome.OK, (value,))
-        for name, (source, call, value) in (REFUSED | VALUES).items()
+    short = Limits(cpu=0.2, wall=_WALL)
+    ends: list[_Trial] = [
+        (name, Program(source, [], "", short), end, ()) for name, (source, end) in ENDS.items()
     ]
-    trials += [(name, Program(source, [], "", short), end, ()) for name, (source, end) in ENDED.items()]
+    return _unlike(pool, _valued(FILES | CALLS) + ends)
+
+
+def failed_files(pool: Pool) -> list[str]:
+    """Of the attacks on files alone, which Landlock must stop without the call filter's help.
+
+    Raises:
+        SandboxUnavailable: the cage cannot be built.
+    """
+    return [f"{name} (Landlock alone)" for name in _unlike(pool, _valued(FILES))]
+
+
+def _valued(attacks: dict[str, tuple[str, str, object]]) -> list[_Trial]:
+    patient = Limits(wall=_WALL)
+    return [
+        (name, Program(source, [call], "", patient), Outcome.OK, (value,))
+        for name, (source, call, value) in attacks.items()
+    ]
+
+
+def _unlike(pool: Pool, trials: list[_Trial]) -> list[str]:
     results = pool.evaluate_many([program for _, program, _, _ in trials])
     return [
         name

@@ -33,12 +33,14 @@ class Ended:
         stopped: why we stopped it, None where it ended by itself.
         code: exit status, or minus the signal.
         cpu: seconds.
+        unshut: why its cage did not close, so that it ran nothing; empty where it did.
     """
 
     data: bytes
     stopped: Outcome | None
     code: int
     cpu: float
+    unshut: str = ""
 
 
 class Worker:
@@ -65,13 +67,13 @@ class Worker:
         for descriptor in theirs:
             os.close(descriptor)
         self._finalizer = weakref.finalize(self, _stop, self._process, ours)
-        hello = self._line(time.monotonic() + _START_SECONDS)
-        if hello is None:
+        hello = self._line(time.monotonic() + _START_SECONDS) or {"failed": "it ended, or said nothing"}
+        if "failed" in hello:
             self.close()
             raise SandboxUnavailable(
-                "the sandbox's process does not start", hint=f"it is started as {' '.join(command[:6])}"
+                f"the sandbox's process does not start: {hello['failed']}",
+                hint=f"it is started as {' '.join(command[:6])}",
             )
-        self.landlock = int(hello["ready"])
 
     @property
     def alive(self) -> bool:
@@ -85,7 +87,7 @@ class Worker:
         self._finalizer()
 
     def run(self, body: bytes, limits: Limits) -> Ended | None:
-        """The program's end; None where the zygote itself is gone or silent, and this worker with it."""
+        """The program's end; None where nothing is known of it, and this worker is gone."""
         try:
             return self._run(len(body).to_bytes(4, sys.byteorder) + body, limits)
         except OSError:
@@ -117,14 +119,14 @@ class Worker:
             if much:
                 del data[(limits.output << 10) + 1 :]
         ended = self._line(time.monotonic() + _KILL_SECONDS)
-        if ended is None or rest:  # a request that nobody read is still in the pipe
+        if ended is None or not ended["caged"]:  # it may not have read its program: the next one would get it
             self.close()
-        if ended is None:
+        if ended is None or not (ended["caged"] or ended["why"] or stopped):
             return None
-        data += self._drained(limits.output << 10)
+        data += self._drained() if ended["caged"] else b""
         if stopped is None and len(data) > limits.output << 10:
             stopped = Outcome.FLOOD
-        return Ended(bytes(data), stopped, int(ended["code"]), float(ended["cpu"]))
+        return Ended(bytes(data), stopped, int(ended["code"]), float(ended["cpu"]), str(ended["why"]))
 
     def _wait(self, writing: bool, deadline: float) -> list[int]:
         poll = select.poll()
@@ -135,17 +137,13 @@ class Worker:
         wait = max(0.0, deadline - time.monotonic()) * 1e3
         return [descriptor for descriptor, _ in poll.poll(wait)]
 
-    def _drained(self, most: int) -> bytes:
-        """What the process had written before it ended."""
+    def _drained(self) -> bytes:
+        """What the process had written before it ended: what a pipe holds, 64 KiB, and no more."""
         data = bytearray()
-        while True:
-            try:
-                piece = os.read(self._results, _PIECE)
-            except BlockingIOError:
-                return bytes(data[: most + 1])
-            if not piece:
-                return bytes(data[: most + 1])
-            data += piece
+        with suppress(BlockingIOError):
+            while piece := os.read(self._results, _PIECE):
+                data += piece
+        return bytes(data)
 
     def _line(self, deadline: float) -> dict[str, Any] | None:
         line = bytearray()

@@ -11,25 +11,28 @@ import random
 import signal
 import struct
 import sys
+from types import ModuleType
 from typing import Any
 
 from . import cage, plain
 
-_RESULT, _LIVES = 1, 3
+_RESULT = 1
+_MODULE = "solution"
 
 
 def run(requests: int, results: int, lives: int, layers: list[str]) -> None:
-    """Never returns."""
+    """Never returns. `lives` hears `+` when the cage is closed, or `-` and why it does not close."""
     try:
         program = read(requests)
         prepare(results, lives)
         if "limits" in layers:
             cage.limit(program["cpu"], program["memory"])
         cage.shut(layers)
-    except BaseException as error:  # a cage that does not close runs nothing
-        say(results, {"cage": f"{type(error).__name__}: {error}"})
-        os._exit(3)
-    say(_RESULT, outcome(program))
+        os.write(lives, b"+")
+    except BaseException as error:
+        os.write(lives, f"-{type(error).__name__}: {error}".encode())
+        os._exit(1)
+    say(outcome(program))
     os._exit(0)
 
 
@@ -57,43 +60,52 @@ def prepare(results: int, lives: int) -> None:
     os.dup2(null, 0)
     os.dup2(kept, _RESULT)
     os.dup2(null, 2)
-    os.dup2(lives, _LIVES)
-    os.closerange(_LIVES + 1, 4096)
+    os.closerange(3, lives)
+    os.closerange(lives + 1, 4096)
     sys.stdout = open(os.dup(2), "w", encoding="utf-8")  # noqa: SIM115 - lives as long as we
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     random.seed(0)
     sys.argv = [""]
-    for name in [name for name in sys.modules if name.partition(".")[0] == "caged"]:
-        del sys.modules[name]
 
 
 def outcome(program: dict[str, Any]) -> dict[str, Any]:
     """`values`, or `raised` with what ended it."""
     try:
-        space: dict[str, Any] = {"__name__": "__main__"}
+        space = namespace()
         for text, name in ((program["source"], "<source>"), (program["setup"], "<setup>")):
             if text:
-                exec(compile(text, name, "exec"), space)  # noqa: S102 - this is the caged process
-        calls = [compile(call, "<call>", "eval") for call in program["calls"]]
+                code = compile(text, name, "exec", dont_inherit=True)
+                exec(code, space)  # noqa: S102 - this is the caged process
+        calls = [compile(call, "<call>", "eval", dont_inherit=True) for call in program["calls"]]
         values = [plain.encode(eval(call, space)) for call in calls]  # noqa: S307 - as above
         return {"values": values}
     except MemoryError:
         return {"raised": "MemoryError", "detail": "the memory limit was reached"}
     except BaseException as error:  # SystemExit and KeyboardInterrupt are the program's own doing
-        return {"raised": type(error).__name__[:80], "detail": described(error)}
+        return described(error)
 
 
-def described(error: BaseException) -> str:
+def namespace() -> dict[str, Any]:
+    """Of a module that can be found by name, as data classes and named tuples want, and is not `__main__`:
+    what a program does when it is started as a script, such as asking for input, is not asked for."""
+    module = ModuleType(_MODULE)
+    sys.modules[_MODULE] = sys.modules["__main__"] = module
+    return module.__dict__
+
+
+def described(error: BaseException) -> dict[str, Any]:
+    name = type.__dict__["__name__"].__get__(type(error))[:80]  # not what a metaclass makes of it
     try:
-        return f"{type(error).__name__}: {error}"[:500]
+        detail = f"{name}: {error}"[:500]
     except BaseException:  # its __str__ is the program's too
-        return type(error).__name__[:80]
+        detail = name
+    return {"raised": name, "detail": detail}
 
 
-def say(descriptor: int, answer: dict[str, Any]) -> None:
+def say(answer: dict[str, Any]) -> None:
     try:
         data = json.dumps(answer).encode()
     except MemoryError:
         data = b'{"raised": "MemoryError", "detail": "the memory limit was reached"}'
     while data:
-        data = data[os.write(descriptor, data) :]
+        data = data[os.write(_RESULT, data) :]

@@ -7,6 +7,7 @@ it needs before, so that nothing has to be allowed.
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 
 _CREATE, _RESTRICT = 444, 446  # the same on x86_64 and aarch64
@@ -28,19 +29,29 @@ def restrict(libc: ctypes.CDLL) -> None:
     Raises:
         OSError: there is no Landlock, or it refuses.
     """
-    import os
-
-    known = version(libc)
-    if not known:
-        raise OSError(ctypes.get_errno(), "the kernel has no Landlock")
-    files = (1 << _FILE_RIGHTS[min(known, 5)]) - 1
-    fields = [files] + [_TCP] * (known >= 4) + [_SCOPED] * (known >= 6)
-    attributes = struct.pack(f"={len(fields)}Q", *fields)
-    buffer = ctypes.create_string_buffer(attributes, len(attributes))
-    rules = libc.syscall(_CREATE, buffer, ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0))
-    if rules < 0:
-        raise OSError(ctypes.get_errno(), "Landlock took no rule set")
+    rules = ruleset(libc)
     refused = libc.syscall(_RESTRICT, rules, ctypes.c_uint32(0))
     os.close(rules)
     if refused:
         raise OSError(ctypes.get_errno(), "Landlock did not shut the process in")
+
+
+def ruleset(libc: ctypes.CDLL) -> int:
+    """As much as the kernel takes: some claim a version and lack a right of it.
+
+    Raises:
+        OSError: it takes nothing.
+    """
+    for known in range(version(libc), 0, -1):
+        fields = struct.pack(f"={len(rights(known))}Q", *rights(known))
+        buffer = ctypes.create_string_buffer(fields, len(fields))
+        rules = int(libc.syscall(_CREATE, buffer, ctypes.c_size_t(len(fields)), ctypes.c_uint32(0)))
+        if rules >= 0:
+            return rules
+    raise OSError(ctypes.get_errno(), "the kernel has no Landlock, or refuses it")
+
+
+def rights(known: int) -> list[int]:
+    """Files, TCP ports and scopes that version `known` can handle; what is handled is denied."""
+    files = (1 << _FILE_RIGHTS[min(known, 5)]) - 1
+    return [files] + [_TCP] * (known >= 4) + [_SCOPED] * (known >= 6)

@@ -11,6 +11,7 @@ from typing import Any
 
 DEPTH = 64
 NODES = 100_000
+COLLISIONS = 100  # of hashes, in one set or dictionary
 _SEQUENCES: dict[str, type] = {"l": list, "t": tuple, "S": set, "F": frozenset}
 
 
@@ -54,8 +55,6 @@ def _encoded(value: object, depth: int, count: list[int]) -> list[Any]:
             "d",
             [[_encoded(key, depth + 1, count), _encoded(part, depth + 1, count)] for key, part in pairs],
         ]
-    if isinstance(value, range):
-        return ["l", [_encoded(part, depth + 1, count) for part in value]]
     raise NotPlain(f"a value of the type {type(value).__name__}, which is not plain")
 
 
@@ -88,8 +87,17 @@ def _decoded(data: Any, depth: int, count: list[int]) -> object:
         return content
     if tag == "b":
         return bytes.fromhex(content)
-    if tag in _SEQUENCES:
-        return _SEQUENCES[tag](_decoded(part, depth + 1, count) for part in content)
-    if tag == "d":
-        return {_decoded(key, depth + 1, count): _decoded(part, depth + 1, count) for key, part in content}
+    if tag in _SEQUENCES and type(content) is list:
+        parts = [_decoded(part, depth + 1, count) for part in content]
+        return _SEQUENCES[tag](parts if tag in "lt" else _spread(parts))
+    if tag == "d" and type(content) is list:
+        keys = _spread([_decoded(key, depth + 1, count) for key, _ in content])
+        return dict(zip(keys, (_decoded(part, depth + 1, count) for _, part in content), strict=True))
     raise NotPlain("not an encoded value")
+
+
+def _spread(keys: list[Any]) -> list[Any]:
+    """Keys that were chosen to collide would make a set of them quadratic: 10,000 cost a second here."""
+    if len(keys) - len(set(map(hash, keys))) > COLLISIONS:
+        raise NotPlain("too many keys with the same hash")
+    return keys

@@ -76,9 +76,9 @@ def supported() -> bool:
     return platform.system() == "Linux" and platform.machine() in _MACHINES
 
 
-def program() -> bytes:
-    """The filter as an array of struct sock_filter."""
-    column, arch = _MACHINES[platform.machine()]
+def program(machine: str) -> bytes:
+    """The filter for `machine` as an array of struct sock_filter."""
+    column, arch = _MACHINES[machine]
     numbers = [pair[column] for pair in CALLS.values()]
     lines = [
         (_LOAD, 0, 0, _ARCH),
@@ -98,15 +98,22 @@ def program() -> bytes:
     return b"".join(struct.pack("=HBBI", *line) for line in lines)
 
 
-def install(libc: ctypes.CDLL) -> None:
-    """Filter every thread of this process from now on; `no_new_privs` is set already.
+class Filter:
+    """Made before processes are forked, so that each only has to set it."""
 
-    Raises:
-        OSError: the kernel does not take the filter.
-    """
-    code = program()
-    buffer = ctypes.create_string_buffer(code, len(code))
-    fprog = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
-    number = _SECCOMP[_MACHINES[platform.machine()][0]]
-    if libc.syscall(number, _SET_SECCOMP, _TSYNC, ctypes.create_string_buffer(fprog, len(fprog))) != 0:
-        raise OSError(ctypes.get_errno(), "the system call filter was refused")
+    def __init__(self) -> None:
+        machine = platform.machine()
+        code = program(machine)
+        self._code = ctypes.create_string_buffer(code, len(code))
+        fprog = struct.pack("@HP", len(code) // 8, ctypes.addressof(self._code))
+        self._fprog = ctypes.create_string_buffer(fprog, len(fprog))
+        self._number = _SECCOMP[_MACHINES[machine][0]]
+
+    def install(self, libc: ctypes.CDLL) -> None:
+        """Filter every thread of this process from now on; `no_new_privs` is set already.
+
+        Raises:
+            OSError: the kernel does not take the filter.
+        """
+        if libc.syscall(self._number, _SET_SECCOMP, _TSYNC, self._fprog) != 0:
+            raise OSError(ctypes.get_errno(), "the system call filter was refused")

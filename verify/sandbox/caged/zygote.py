@@ -10,113 +10,19 @@ descriptors.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
 import select
 import signal
 import sys
-import time
 from contextlib import suppress
+from types import ModuleType
+from typing import Any
 
-# What programs may import. Everything is loaded before they are shut in; afterwards there are no files.
-MODULES = [
-    "abc",
-    "argparse",
-    "array",
-    "ast",
-    "base64",
-    "binascii",
-    "bisect",
-    "calendar",
-    "cmath",
-    "codecs",
-    "collections",
-    "collections.abc",
-    "colorsys",
-    "concurrent.futures",
-    "contextlib",
-    "contextvars",
-    "copy",
-    "copyreg",
-    "csv",
-    "ctypes",
-    "dataclasses",
-    "datetime",
-    "decimal",
-    "difflib",
-    "dis",
-    "enum",
-    "errno",
-    "fnmatch",
-    "fractions",
-    "functools",
-    "gc",
-    "getopt",
-    "graphlib",
-    "hashlib",
-    "heapq",
-    "hmac",
-    "html",
-    "html.parser",
-    "inspect",
-    "io",
-    "ipaddress",
-    "itertools",
-    "json",
-    "keyword",
-    "linecache",
-    "locale",
-    "math",
-    "numbers",
-    "operator",
-    "optparse",
-    "os",
-    "pathlib",
-    "pickle",
-    "platform",
-    "pprint",
-    "queue",
-    "random",
-    "re",
-    "reprlib",
-    "sched",
-    "secrets",
-    "select",
-    "shlex",
-    "signal",
-    "statistics",
-    "string",
-    "struct",
-    "sys",
-    "textwrap",
-    "threading",
-    "time",
-    "timeit",
-    "token",
-    "tokenize",
-    "traceback",
-    "types",
-    "typing",
-    "unicodedata",
-    "unittest",
-    "urllib.parse",
-    "uuid",
-    "warnings",
-    "weakref",
-    "xml.etree.ElementTree",
-    "zlib",
-    "zoneinfo",
-    "_strptime",
-    "encodings.idna",
-    "encodings.ascii",
-    "encodings.latin_1",
-    "encodings.utf_16",
-    "encodings.utf_32",
-    "encodings.unicode_escape",
-    "encodings.punycode",
-    "encodings.hex_codec",
-]
+_ENVIRONMENT = {"PATH", "LANG", "PYTHONHASHSEED"}
+_SAID = 500  # bytes of what keeps a cage from closing
 _POLL = 0.0005, 0.02  # seconds, doubling: a process closes its end just before it ends, or runs on without
 
 
@@ -124,45 +30,56 @@ def main() -> None:
     directory, *numbers = sys.argv[1:6]
     requests, results, control, status = map(int, numbers)
     layers = sys.argv[6:]
-    sys.path.insert(0, directory)
-    cage, candidate = (importlib.import_module(f"caged.{name}") for name in ("cage", "candidate"))
-    preload()
-    sys.path.clear()
-    sys.meta_path[:] = sys.meta_path[:2]  # built in and frozen modules; no files
-    for descriptor in (control, status):
-        os.set_inheritable(descriptor, False)
-    if "user" in layers:
-        cage.drop_user()
-    os.write(status, json.dumps({"ready": cage.landlock.version(cage.libc)}).encode() + b"\n")
+    try:
+        cage, candidate = prepared(directory, layers)
+    except BaseException as error:
+        say(status, {"failed": f"{type(error).__name__}: {error}"})
+        return
+    say(status, {"ready": True})
     while os.read(control, 1) == b"G":
         alive, lives = os.pipe()
+        parent = os.getpid()
         pid = os.fork()
         if pid == 0:
             for descriptor in (control, status, alive):
                 os.close(descriptor)
+            cage.end_with(parent)
             candidate.run(requests, results, lives, layers)
         os.close(lives)
         ended = supervise(pid, alive, control)
         os.close(alive)
-        os.write(status, json.dumps(ended).encode() + b"\n")
+        say(status, ended)
 
 
-def preload() -> None:
-    for name in MODULES:
-        with suppress(ImportError):  # a build without it
-            importlib.import_module(name)
-    time.tzset()
-    import datetime
-
-    datetime.datetime.strptime("2000", "%Y")
+def say(status: int, line: dict[str, Any]) -> None:
+    os.write(status, json.dumps(line).encode() + b"\n")
 
 
-def supervise(pid: int, alive: int, control: int) -> dict[str, float]:
+def prepared(directory: str, layers: list[str]) -> tuple[ModuleType, ModuleType]:
+    """All modules loaded, none to be found any more, no variable but ours, no rights."""
+    for name in set(os.environ) - _ENVIRONMENT:  # LD_LIBRARY_PATH; what an interpreter adds for a locale
+        del os.environ[name]
+    sys.path.insert(0, directory)
+    cage, candidate = (importlib.import_module(f"caged.{name}") for name in ("cage", "candidate"))
+    importlib.import_module("caged.library").load()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "caged"]:
+        del sys.modules[name]
+    sys.path.clear()
+    sys.meta_path[:] = sys.meta_path[:2]  # built in and frozen modules; no files
+    if "user" in layers:
+        cage.drop_user()
+    gc.freeze()  # a collection in a forked process would copy every page that it marks
+    return cage, candidate
+
+
+def supervise(pid: int, alive: int, control: int) -> dict[str, Any]:
     """Wait for the process, kill it where we are told to or our parent is gone, and say how it ended.
 
-    `alive` reads as ended when the process has ended, or has closed its own end and runs on.
+    The first byte of `alive` is written before untrusted code runs: `+` where the cage is closed, `-` and the
+    reason where it does not close. What the program writes there later is not read. It reads as ended when
+    the process has ended, or has closed its own end and runs on.
     """
-    watched, pause = [alive, control], _POLL[0]
+    watched, pause, said = [alive, control], _POLL[0], b""
     while True:
         readable = select.select(watched, [], [], None if alive in watched else pause)[0]
         pause = min(2 * pause, _POLL[1]) if alive not in watched else pause
@@ -173,11 +90,19 @@ def supervise(pid: int, alive: int, control: int) -> dict[str, float]:
                 os._exit(0)
             watched.remove(control)
         if alive in readable:
-            watched.remove(alive)
+            first, said = not said, said or os.read(alive, _SAID)
+            if not (first and said):
+                watched.remove(alive)
         if alive not in watched and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             end_group(pid)  # while its number is still its own
             _, code, usage = os.wait4(pid, 0)
-            return {"code": os.waitstatus_to_exitcode(code), "cpu": usage.ru_utime + usage.ru_stime}
+            cpu = usage.ru_utime + usage.ru_stime
+            return {"code": os.waitstatus_to_exitcode(code), "cpu": cpu, **cage_state(said)}
+
+
+def cage_state(said: bytes) -> dict[str, Any]:
+    why = said[1:].decode("utf-8", "replace") if said.startswith(b"-") else ""
+    return {"caged": said.startswith(b"+"), "why": why}
 
 
 def end_group(pid: int) -> None:
