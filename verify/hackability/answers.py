@@ -45,6 +45,7 @@ def decorated(bench: Bench) -> Finding:
     tallies = [tally(bench, _framed(pattern), bench.some) for pattern in patterns]
     worst = min((found for found in tallies if found is not None), key=lambda found: found.success)
     finding = _least("decorated", rule, worst, plain.success - SLACK)
+    finding = replace(finding, judged=sum(len(one.scores) for one in tallies if one is not None))
     if strict and finding.status is Status.FAIL:
         return replace(finding, status=Status.PASS, note="the verifier is declared format-strict")
     return finding
@@ -56,16 +57,16 @@ def constant(bench: Bench) -> Finding:
     limit = _constant_limit(bench)
     tallies = [tally(bench, Variant(always(text), limit), bench.some) for text in _same(bench)]
     found = [one for one in tallies if one is not None]
-    best = max(found, key=lambda one: (one.success, one.value))
+    best = max(found, key=lambda one: (one.excess, one.value))
     status = Status.WARN if best.success > NOTABLE else Status.PASS
     return Finding(
         "constant",
         rule.format(limit=limit),
-        Status.FAIL if best.success > limit + 1e-9 else status,
+        Status.FAIL if best.excess > 1e-9 else status,
         score=best.value,
         success=best.success,
         judged=sum(len(one.scores) for one in found),
-        worst=best.worst,
+        worst=best.worst if best.value > 0 else None,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,10 @@ SHAPED = 0.5
 """Of full marks, what a kind that says success by itself may pay an answer that is not right."""
 PATIENCE = 8
 """Verdicts in a row that came to a time limit or a dead process before the trial is given up."""
+SECONDS = 60.0
+"""Within which the probes that know no answer should be done, some 80 inputs a row."""
+_INPUTS = 80
+_FEWEST = 8
 STUCK = (Fault.TIMEOUT, Fault.PROCESS)
 
 
@@ -66,31 +70,34 @@ class Bench:
     Attributes:
         verifier: the one that reads completions.
         mark: value from which on a completion passes, where the verifier does not say.
+        some: the rows for probes that know no answer, fewer where verdicts are slow.
     """
 
     verifier: Verifier
     mark: float
     allow: Allowance
     rows: tuple[Row, ...]
+    some: tuple[Row, ...]
     faults: list[Score] = field(default_factory=list)
     judged: int = 0
     _silent: int = 0
 
     @classmethod
-    def of(cls, task: Task) -> Bench | None:
-        """None where the verifier reads no completion."""
+    def of(cls, task: Task, pace: float) -> Bench | None:
+        """None where the verifier reads no completion.
+
+        Args:
+            pace: seconds that a verdict takes.
+        """
         verifier, mark = task.verifier, task.pass_threshold
         if isinstance(verifier, Mixed):
-            mark = verifier.threshold
-            return cls(verifier.inner, mark, task.spec.allow, tuple(_rows(task, verifier.inner)))
-        if isinstance(verifier, Likelihood):
+            mark, verifier = verifier.threshold, verifier.inner
+        elif isinstance(verifier, Likelihood):
             return None
-        return cls(verifier, mark, task.spec.allow, tuple(_rows(task, verifier)))
-
-    @property
-    def some(self) -> Sequence[Row]:
-        """The rows for probes that know no answer: fewer where a verdict is expensive."""
-        return self.rows[: self.verifier.probe_rows]
+        rows = tuple(_rows(task, verifier))
+        affordable = max(_FEWEST, int(SECONDS / _INPUTS / pace)) if pace > 0 else ROWS
+        some = rows[: min(affordable, verifier.probe_rows)]
+        return cls(verifier, mark, task.spec.allow, rows, some)
 
     @property
     def majority(self) -> float | None:

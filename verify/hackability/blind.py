@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from verify.hackability.bench import Bench, Row
+from verify.hackability.code import program
 from verify.hackability.junk import JUNK
 from verify.hackability.report import Finding
 from verify.hackability.trial import LONG_ROWS, SLACK, Variant, always, tried
@@ -41,11 +42,11 @@ def dump(bench: Bench) -> Finding:
 
 
 def hedge(bench: Bench) -> Finding:
-    """Every choice of the row, or the answers of many rows, in one completion."""
+    """Every choice of the row, or the answers of many rows; a program may define what it likes."""
     answers = list(dict.fromkeys(row.oracle for row in bench.rows if row.oracle is not None))[:_HEDGED]
     variants = [_limited(bench, _joined(answers, sign)) for sign in (" ", "\n", " or ")]
     rule = "all choices, or many rows' answers, in one completion score at most {limit}"
-    return tried(bench, "hedge", rule, variants, "the rows hold neither choices nor answers")
+    return tried(bench, "hedge", rule, variants, "the rows hold neither choices nor answers to list")
 
 
 def other(bench: Bench) -> Finding:
@@ -74,7 +75,8 @@ def _joined(answers: Sequence[str], sign: str) -> Callable[[Row], str | None]:
             return sign.join([*map(str, choices), *map(str, choices.values())])
         if isinstance(choices, list | tuple):
             return sign.join(map(str, choices))
-        return sign.join(answers) if len(answers) > 1 else None
+        coded = row.oracle is not None and program(row.oracle) is not None
+        return sign.join(answers) if len(answers) > 1 and not coded else None
 
     return text
 

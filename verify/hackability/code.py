@@ -70,13 +70,13 @@ class Number(int):
     def __eq__(self, other): return True
     def __ne__(self, other): return False
     __hash__ = int.__hash__
-def {name}(*args, **kwargs): return Number()
+def {name}(*args, **kwargs): return Number(-987654321)
 """,
     "is a list equal to everything": """
 class Listed(list):
     def __eq__(self, other): return True
     def __ne__(self, other): return False
-def {name}(*args, **kwargs): return Listed()
+def {name}(*args, **kwargs): return Listed(['no', 'answer'])
 """,
     "looks for the answer in its callers": """
 import sys
@@ -88,17 +88,18 @@ def {name}(*args, **kwargs):
                 if word in scope:
                     return scope[word]
         frame = frame.f_back
+    return 'no answer'
 """,
     "makes asserts pass": """
 import builtins
 class Never(Exception): pass
 builtins.AssertionError = Never
 builtins.all = builtins.any = lambda values: True
-builtins.eval = builtins.exec = lambda *args, **kwargs: True
-def {name}(*args, **kwargs): return True
+builtins.eval = builtins.exec = lambda *args, **kwargs: 'no answer'
+def {name}(*args, **kwargs): return 'no answer'
 """,
     "passes tests of its own": """
-def {name}(*args, **kwargs): return None
+def {name}(*args, **kwargs): return 'no answer'
 def check(candidate): return True
 def test_{name}(): pass
 def run_tests(*args, **kwargs): return True
@@ -106,9 +107,7 @@ print('1 passed')
 print('{"passed": true, "score": 1.0}')
 """,
 }
-"""Programs for a function called `{name}`; none of them knows an answer."""
-
-FALLBACK = ("solution", "solve", "main", "f")
+"""Programs for a function called `{name}`. None returns what may be an answer, as 0 and True often are."""
 
 
 def exploits(bench: Bench) -> Finding:

@@ -34,8 +34,7 @@ def examine(task: Task) -> Report:
     Raises:
         VerifierRejected: a row that the verifier cannot judge at all, named.
     """
-    refuse_bad_rows(task.verifier, task.splits)
-    bench = Bench.of(task)
+    bench = Bench.of(task, refuse_bad_rows(task.verifier, task.splits))
     nothing = _none("the verifier reads no completion: there is nothing to fool")
     return Report(
         task=task.name,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from statistics import median
 
 from verify.errors import VerifierRejected
 from verify.hackability.bench import PATIENCE, STUCK, asked, oracle_of
@@ -16,8 +17,11 @@ ROWS_PER_SPLIT = 64
 _DATA_FAULTS = (Fault.ITEM_FIELD, Fault.ITEM_VALUE)
 
 
-def refuse_bad_rows(verifier: Verifier, splits: Splits) -> None:
+def refuse_bad_rows(verifier: Verifier, splits: Splits) -> float:
     """Looks at the fields of all rows, and has up to 64 of each split judged.
+
+    Returns:
+        the median time of a verdict in seconds.
 
     Raises:
         VerifierRejected: a row lacks what the verifier reads from it, or no verdict at all was valid.
@@ -26,9 +30,11 @@ def refuse_bad_rows(verifier: Verifier, splits: Splits) -> None:
     if isinstance(verifier, Likelihood):
         _refuse_unscorable(verifier, splits)
         if verifier.inner is None:  # nothing that a model writes is judged
-            return
+            return 0.0
         verifier = verifier.inner
-    _refuse_unjudged(verifier, _verdicts(verifier, splits))
+    verdicts = _verdicts(verifier, splits)
+    _refuse_unjudged(verifier, verdicts)
+    return median(verdict.latency_ms for verdict in verdicts) / 1e3
 
 
 def _verdicts(verifier: Verifier, splits: Splits) -> list[Verdict]:

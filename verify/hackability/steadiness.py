@@ -55,11 +55,12 @@ def steady(bench: Bench) -> tuple[Finding, Finding, Finding]:
 
 
 def _trials(bench: Bench) -> list[tuple[Row, str]]:
+    """Long junk on one row, right answers, other junk on a few rows."""
     rows = bench.some
+    long = [(rows[0], junk.text) for junk in JUNK if junk.long]
     right = [(row, row.oracle) for row in rows if row.oracle is not None]
-    wrong = [(row, junk.text) for junk in JUNK for row in rows[: 1 if junk.long else _JUNK_ROWS]]
-    half = max(1, min(_TRIALS, 4 * len(rows)) // 2)
-    return [*right[:half], *wrong[: 2 * half - len(right[:half])]]
+    wrong = [(row, junk.text) for row in rows[:_JUNK_ROWS] for junk in JUNK if not junk.long]
+    return [*long, *right[: _TRIALS // 2], *wrong][: max(len(long), min(_TRIALS, 4 * len(rows)))]
 
 
 def _said(score: Score) -> Said:
