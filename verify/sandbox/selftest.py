@@ -41,8 +41,8 @@ CALLS: dict[str, tuple[str, str, object]] = {
     "rename a file": (_RAW, "(libc.rename(b'/tmp', b'/t'), ctypes.get_errno())", (-1, errno.EPERM)),
 }
 ENDS = {
-    "run on": ("while True: pass", Outcome.TIMEOUT),
-    "take memory": ("x = bytearray(768 << 20)", Outcome.MEMORY),
+    "run on": ("while True: pass", Limits(cpu=0.2, wall=5.0), Outcome.TIMEOUT),
+    "take memory": ("x = bytearray(768 << 20)", Limits(wall=_WALL), Outcome.MEMORY),
 }
 
 
@@ -52,11 +52,8 @@ def failed(pool: Pool) -> list[str]:
     Raises:
         SandboxUnavailable: the cage cannot be built.
     """
-    short = Limits(cpu=0.2, wall=_WALL)
-    ends: list[_Trial] = [
-        (name, Program(source, [], "", short), end, ()) for name, (source, end) in ENDS.items()
-    ]
-    return _unlike(pool, _valued(FILES | CALLS) + ends)
+    ends = [(name, Program(source, [], "", limits), end) for name, (source, limits, end) in ENDS.items()]
+    return _unlike(pool, [*_valued(FILES | CALLS), *((*trial, ()) for trial in ends)])
 
 
 def failed_files(pool: Pool) -> list[str]:
