@@ -1,0 +1,56 @@
+"""The hackability report on reasoning-gym's own scorers, in its environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.oracles.gym_probes_run import BROKEN
+from tests.oracles.users_venvs import REASONING_GYM
+from verify.adapters.gym import LISTED
+from verify.hackability import Report
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[str, Report]:
+    try:
+        python = REASONING_GYM.install()
+    except subprocess.CalledProcessError:
+        pytest.skip("reasoning-gym's environment cannot be built here")
+    script = Path(__file__).with_name("gym_probes_run.py")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([python, script], capture_output=True, text=True, timeout=900, env=environment)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return {task: Report.from_json(report) for task, report in json.loads(done.stdout).items()}
+
+
+@pytest.mark.parametrize(
+    ("task", "probes"),
+    [
+        ("game_of_life_halting", {"junk", "constant", "echo", "dump", "hedge", "other"}),
+        ("coin_flip", {"junk", "constant", "other"}),
+        (
+            "circuit_logic",
+            {"decorated"},
+        ),  # whether its constant counts depends on the sample's share of zeros
+        ("polynomial_equations", {"junk"}),
+    ],
+)
+def test_the_published_broken_scorers_are_caught(
+    reports: dict[str, Report], task: str, probes: set[str]
+) -> None:
+    assert probes <= {finding.probe for finding in reports[task].failed}
+
+
+def test_the_listed_tasks_pass_through_our_extraction(reports: dict[str, Report]) -> None:
+    listed = {task: report for task, report in reports.items() if task not in BROKEN}
+    assert len(listed) >= len(LISTED) - 1
+    lines = [finding.line for report in listed.values() for finding in report.failed]
+    assert lines == []
