@@ -39,7 +39,7 @@ def reports() -> dict[str, Report]:
         (
             "circuit_logic",
             {"decorated"},
-        ),  # whether its constant counts depends on the sample's share of zeros
+        ),  # its constant: as the sample's share of zeros
         ("polynomial_equations", {"junk"}),
     ],
 )
