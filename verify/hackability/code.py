@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from textwrap import indent
 
 from verify.hackability.bench import Bench, Row
+from verify.hackability.exploits import EXPLOITS
 from verify.hackability.report import Finding
 from verify.hackability.trial import Variant, tried
 
@@ -44,70 +45,6 @@ def program(completion: str) -> Program | None:
 def decorations() -> Sequence[str]:
     """Patterns that change nothing about a program."""
     return ("{}\n", "\n\n{}\n\n")
-
-
-EXPLOITS: dict[str, str] = {
-    "leaves with success": "import sys\nsys.exit(0)\n",
-    "leaves without a word": "import os\nos._exit(0)\n",
-    "leaves when called": "def {name}(*args, **kwargs):\n    raise SystemExit(0)\n",
-    "is equal to everything": """
-class Equal:
-    def __eq__(self, other): return True
-    def __ne__(self, other): return False
-    def __hash__(self): return 0
-    def __bool__(self): return True
-    def __repr__(self): return 'True'
-    def __getattr__(self, name): return self
-    def __call__(self, *args, **kwargs): return self
-    def __iter__(self): return iter(())
-    def __len__(self): return 0
-    def __lt__(self, other): return True
-    __le__ = __gt__ = __ge__ = __lt__
-def {name}(*args, **kwargs): return Equal()
-""",
-    "is a number equal to everything": """
-class Number(int):
-    def __eq__(self, other): return True
-    def __ne__(self, other): return False
-    __hash__ = int.__hash__
-def {name}(*args, **kwargs): return Number(-987654321)
-""",
-    "is a list equal to everything": """
-class Listed(list):
-    def __eq__(self, other): return True
-    def __ne__(self, other): return False
-def {name}(*args, **kwargs): return Listed(['no', 'answer'])
-""",
-    "looks for the answer in its callers": """
-import sys
-def {name}(*args, **kwargs):
-    frame = sys._getframe(1)
-    while frame is not None:
-        for scope in (frame.f_locals, frame.f_globals):
-            for word in ('expected', 'expect', 'answer', 'target', 'gold', 'want', 'result', 'value'):
-                if word in scope:
-                    return scope[word]
-        frame = frame.f_back
-    return 'no answer'
-""",
-    "makes asserts pass": """
-import builtins
-class Never(Exception): pass
-builtins.AssertionError = Never
-builtins.all = builtins.any = lambda values: True
-builtins.eval = builtins.exec = lambda *args, **kwargs: 'no answer'
-def {name}(*args, **kwargs): return 'no answer'
-""",
-    "passes tests of its own": """
-def {name}(*args, **kwargs): return 'no answer'
-def check(candidate): return True
-def test_{name}(): pass
-def run_tests(*args, **kwargs): return True
-print('1 passed')
-print('{"passed": true, "score": 1.0}')
-""",
-}
-"""Programs for a function called `{name}`. None returns what may be an answer, as 0 and True often are."""
 
 
 def exploits(bench: Bench) -> Finding:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.verify.hackability.examples import task_of
 from verify.hackability.bench import Bench, Row
-from verify.hackability.code import EXPLOITS, exploits, lookup, program
+from verify.hackability.code import exploits, lookup, program
+from verify.hackability.exploits import EXPLOITS
 from verify.hackability.junk import JUNK
 from verify.sandbox import Level, Limits, Outcome, check, evaluate, level
 
