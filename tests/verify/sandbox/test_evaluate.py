@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from verify.sandbox import Level, Limits, Outcome, Program, check, evaluate, evaluate_many, level
+from tests.verify.sandbox.machine import strict
+from verify.sandbox import Level, Limits, Outcome, Program, check, evaluate, evaluate_many
 
-pytestmark = pytest.mark.skipif(level() is not Level.STRICT, reason="this machine has no strict sandbox")
+pytestmark = strict
 
-SHORT = Limits(cpu=0.3, wall=20.0)
+SHORT = Limits(cpu=0.3, wall=20.0, memory=160)
 
 ENDS: dict[str, tuple[str, list[str], Outcome]] = {
     "values": ("def f(x): return x + 1", ["f(1)", "f(2)"], Outcome.OK),

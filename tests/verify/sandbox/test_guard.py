@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.verify.sandbox.bpf import LANDLOCK, SECCOMP
+from tests.verify.sandbox.machine import strict
 from verify.errors import SandboxUnavailable
 from verify.sandbox import Level, Outcome, evaluate, guard, level, require, selftest, shutdown
 
-strict = pytest.mark.skipif(level() is not Level.STRICT, reason="this machine has no strict sandbox")
 ROOT = Path(__file__).parents[3]
 REPORT = """
 from verify.errors import SandboxUnavailable
@@ -53,6 +53,11 @@ def without(calls: tuple[int, ...], **environment: str) -> str:
     """What is said on a kernel that lacks these calls."""
     numbers = " ".join(map(str, calls))
     return report("-m", "tests.verify.sandbox.bpf", numbers, REPORT, **environment)
+
+
+@strict
+def test_this_machine_is_tried_and_holds() -> None:
+    assert level() is Level.STRICT, guard._tried().reason
 
 
 @strict

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from verify.sandbox import Layers, Level, Limits, Outcome, Pool, level
+from tests.verify.sandbox.machine import strict
+from verify.sandbox import Layers, Level, Limits, Outcome, Pool
 from verify.sandbox.selftest import ENDS, failed, failed_files
 
-pytestmark = pytest.mark.skipif(level() is not Level.STRICT, reason="this machine has no strict sandbox")
+pytestmark = strict
 
 RAW = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
 NONE = Layers(user=False, limits=False, landlock=False, seccomp=False)
@@ -149,6 +150,20 @@ def test_limits_alone_bound_what_a_program_takes(pools: Pools, tmp_path: Path) -
     files = TRY + "import os\ndef do():\n for _ in range(50): os.dup(1)"
     assert pools.value(alone, files, "error(do)") == errno.EMFILE
     assert pools.value(NONE, files, "error(do)") is None
+
+
+def test_a_program_has_no_descriptors_but_its_own_whatever_the_layers(pools: Pools) -> None:
+    source = """
+import os, stat
+def kind(number):
+    try: return "pipe" if stat.S_ISFIFO(os.fstat(number).st_mode) else os.readlink(f"/proc/self/fd/{number}")
+    except OSError: return "closed"
+"""
+    kinds = pools.value(NONE, source, "[kind(number) for number in range(99)]")
+    assert isinstance(kinds, list)
+    assert kinds[:3] == ["/dev/null", "pipe", "/dev/null"]
+    assert sorted(set(kinds[3:])) == ["/dev/null", "closed", "pipe"]
+    assert kinds[3:].count("closed") == 94  # all but that of sys.stdout and that whose end tells ours
 
 
 def test_privileges_cannot_be_gained_whatever_the_layers(pools: Pools) -> None:

@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.verify.sandbox.machine import strict
 from tests.verify.sandbox.processes import alive, children, eventually, zygotes
 from verify.errors import SandboxUnavailable
-from verify.sandbox import Layers, Level, Limits, Outcome, Pool, Program, level
+from verify.sandbox import Layers, Limits, Outcome, Pool, Program
 from verify.sandbox import pool as pool_module
 
-pytestmark = pytest.mark.skipif(level() is not Level.STRICT, reason="this machine has no strict sandbox")
+pytestmark = strict
 
 SLEEP = "import time\ntime.sleep(100)"
 ROOT = Path(__file__).parents[3]
