@@ -6,7 +6,17 @@ import argparse
 import importlib
 from pathlib import Path
 
-NAMES = ("noise", "sweep", "operators", "consolidation", "generation", "memory", "export", "answers")
+NAMES = (
+    "noise",
+    "sweep",
+    "operators",
+    "consolidation",
+    "generation",
+    "memory",
+    "export",
+    "answers",
+    "sandbox",
+)
 
 
 def main() -> None:

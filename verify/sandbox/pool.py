@@ -97,7 +97,7 @@ class Pool:
             return self._result(Outcome.EXCEPTION, f"a program of more than {_PROGRAM_BYTES >> 20} MiB")
         ended = self._ended(body, program.limits)
         result = replace(self._judged(ended, program), seconds=time.monotonic() - begun)
-        if len(ended.data) <= _CACHED_BYTES and result.verdict in (Outcome.OK, Outcome.EXCEPTION):
+        if _lasting(ended, result):
             self._keep(key, result)
         return result
 
@@ -194,6 +194,13 @@ class Pool:
             self._known[key] = result
             while len(self._known) > _CACHED:
                 self._known.popitem(last=False)
+
+
+def _lasting(ended: Ended, result: Result) -> bool:
+    """Whether the program would end so again: the clock and signals can be the machine's doing."""
+    if ended.stopped is Outcome.TIMEOUT or result.verdict is Outcome.KILLED:
+        return False
+    return not result.values or len(ended.data) <= _CACHED_BYTES
 
 
 def _printable(text: str) -> str:

@@ -82,10 +82,9 @@ def test_a_kernel_without_landlock_runs_nothing_unless_that_is_asked_for() -> No
     ],
 )
 def test_a_layer_that_cannot_be_applied_closes_the_sandbox(calls: tuple[int, ...], word: str) -> None:
-    for least in ("strict", "reduced"):
-        said = without(calls, CORP_SANDBOX_MIN_LEVEL=least)
-        assert said.startswith("none sandbox_unavailable")
-        assert word in said
+    said = without(calls, CORP_SANDBOX_MIN_LEVEL="reduced")
+    assert said.startswith("none sandbox_unavailable")
+    assert word in said
 
 
 @strict

@@ -92,6 +92,13 @@ def test_what_the_clock_ended_is_tried_again() -> None:
     assert first is not again
 
 
+def test_what_its_own_work_ended_is_not_tried_again() -> None:
+    with Pool(1) as caching:
+        for source in ("while True: pass", "x = bytearray(1 << 40)", "1 / 0", "import os; os._exit(0)"):
+            first = caching.evaluate(source, [], limits=Limits(cpu=0.1))
+            assert caching.evaluate(source, [], limits=Limits(cpu=0.1)) is first
+
+
 def test_the_cache_forgets_what_was_not_asked_for_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "_CACHED", 2)
     one, two, three = (Program("import time", ["time.time_ns()"], str(number)) for number in range(3))
