@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import platform
 import struct
 import sys
-from collections.abc import Collection
+from collections.abc import Mapping
 
-ALLOW, ENOSYS = 0x7FFF0000, 38
+ALLOW = 0x7FFF0000
 _X86 = platform.machine() == "x86_64"
 SECCOMP = 317 if _X86 else 277
 LANDLOCK = (444, 445, 446)  # the same everywhere
@@ -35,10 +36,10 @@ def run(code: bytes, architecture: int, number: int, argument: int) -> int:
                 raise AssertionError(f"operation {operation:#x}")
 
 
-def deny(numbers: Collection[int], error: int = ENOSYS) -> None:
-    """This process and all that it starts live on a kernel that lacks these calls."""
+def deny(errors: Mapping[int, int]) -> None:
+    """This process and all that it starts get these errors from these calls."""
     lines = [(0x20, 0, 0, 0)]
-    for number in numbers:
+    for number, error in errors.items():
         lines += [(0x15, 0, 1, number), (0x06, 0, 0, 0x00050000 | error)]
     lines.append((0x06, 0, 0, ALLOW))
     code = b"".join(struct.pack("=HBBI", *line) for line in lines)
@@ -50,6 +51,6 @@ def deny(numbers: Collection[int], error: int = ENOSYS) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
-if __name__ == "__main__":  # python -m tests.verify.sandbox.bpf "444 445" CODE
-    deny([int(number) for number in sys.argv[1].split()])
+if __name__ == "__main__":  # python -m tests.verify.sandbox.bpf '{"444": 38}' CODE
+    deny({int(number): error for number, error in json.loads(sys.argv[1]).items()})
     exec(sys.argv[2])  # noqa: S102 - the test's own words

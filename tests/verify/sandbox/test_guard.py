@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.verify.sandbox.bpf import LANDLOCK, SECCOMP
-from tests.verify.sandbox.machine import strict
+from tests.verify.sandbox.machine import calls, strict
 from verify.errors import SandboxUnavailable
 from verify.sandbox import Level, Outcome, evaluate, guard, level, require, selftest, shutdown
 
@@ -49,10 +51,10 @@ def report(*command: str, **environment: str) -> str:
     return done.stdout
 
 
-def without(calls: tuple[int, ...], **environment: str) -> str:
+def without(calls: Collection[int], error: int = errno.ENOSYS, **environment: str) -> str:
     """What is said on a kernel that lacks these calls."""
-    numbers = " ".join(map(str, calls))
-    return report("-m", "tests.verify.sandbox.bpf", numbers, REPORT, **environment)
+    errors = json.dumps(dict.fromkeys(calls, error))
+    return report("-m", "tests.verify.sandbox.bpf", errors, REPORT, **environment)
 
 
 @strict
@@ -68,9 +70,29 @@ def test_a_kernel_without_landlock_runs_nothing_unless_that_is_asked_for() -> No
     assert without(LANDLOCK, CORP_SANDBOX_MIN_LEVEL="reduced") == "reduced reduced\n"
 
 
+# What Docker's default profile keeps from a container without capabilities, io_uring with it since 2023.
+DOCKER = """
+acct add_key bpf chroot clock_settime delete_module fanotify_init finit_module fsconfig fsmount
+fsopen fspick get_mempolicy init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp
+kexec_file_load kexec_load keyctl lookup_dcookie mbind migrate_pages mount mount_setattr move_mount move_pages
+open_by_handle_at open_tree perf_event_open pidfd_getfd pivot_root process_madvise quotactl quotactl_fd reboot
+request_key set_mempolicy set_mempolicy_home_node setdomainname sethostname setns settimeofday swapoff swapon
+syslog umount2 unshare userfaultfd vhangup
+"""
+
+
+@strict
+def test_dockers_default_profile_lets_the_sandbox_be() -> None:
+    known = calls(platform.machine())
+    assert (
+        without([known[name] for name in DOCKER.split() if name in known], errno.EPERM) == "strict strict\n"
+    )
+    assert without([known["clone3"]]) == "strict strict\n"
+
+
 @strict
 @pytest.mark.parametrize(
-    ("calls", "word"),
+    ("missing", "word"),
     [
         ((SECCOMP,), "filter was refused"),
         (LANDLOCK[2:], "did not shut"),
@@ -81,8 +103,8 @@ def test_a_kernel_without_landlock_runs_nothing_unless_that_is_asked_for() -> No
         ),
     ],
 )
-def test_a_layer_that_cannot_be_applied_closes_the_sandbox(calls: tuple[int, ...], word: str) -> None:
-    said = without(calls, CORP_SANDBOX_MIN_LEVEL="reduced")
+def test_a_layer_that_cannot_be_applied_closes_the_sandbox(missing: tuple[int, ...], word: str) -> None:
+    said = without(missing, CORP_SANDBOX_MIN_LEVEL="reduced")
     assert said.startswith("none sandbox_unavailable")
     assert word in said
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import errno
-import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.verify.sandbox.bpf import ALLOW, run
+from tests.verify.sandbox.machine import calls
 from verify.sandbox.caged import seccomp
 
 KILL, ERRNO = 0x80000000, 0x00050000
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-HEADERS = {
-    "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
-    "aarch64": Path("/usr/include/asm-generic/unistd.h"),
-}
 CLONE, CLONE3 = {"x86_64": 56, "aarch64": 220}, 435
 machines = pytest.mark.parametrize("machine", ARCHITECTURES)
 DANGEROUS = """
@@ -40,17 +35,9 @@ ALLOWED = {
 }
 
 
-def headers(machine: str) -> dict[str, int]:
-    path = HEADERS[machine]
-    if not path.exists():
-        pytest.skip("the kernel's headers are not installed")
-    pattern = r"#define __NR(?:3264)?_(\w+)\s+(\d+)"
-    return {name: int(number) for name, number in re.findall(pattern, path.read_text())}
-
-
 @machines
 def test_the_numbers_are_the_kernels(machine: str) -> None:
-    known, column = headers(machine), list(ARCHITECTURES).index(machine)
+    known, column = calls(machine), list(ARCHITECTURES).index(machine)
     ours = {name: pair[column] for name, pair in seccomp.CALLS.items()}
     assert {name: known.get(name) for name in ours} == ours
     assert known["clone"] == CLONE[machine]
@@ -96,7 +83,7 @@ def test_the_32_bit_calls_of_x86_64_are_killed(number: int) -> None:
 
 @machines
 def test_nothing_that_takes_a_path_starts_or_talks_is_listed(machine: str) -> None:
-    known = headers(machine)
+    known = calls(machine)
     dangerous = DANGEROUS.split()
     listed = {name for name in dangerous if known.get(name) in ALLOWED[machine]}
     assert listed == set()
