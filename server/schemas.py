@@ -97,9 +97,7 @@ class ProbeFinding(BaseModel):
     probe: str
     rule: str
     status: Literal["pass", "warn", "fail", "skip"]
-    score: float | None = Field(
-        description="mean value in full marks, or what the rule measures"
-    )
+    score: float | None = Field(description="mean value in full marks, or what the rule measures")
     success: float | None = Field(description="share of completions that passed")
     judged: int = Field(description="completions")
     worst: WorstInput | None
