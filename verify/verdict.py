@@ -31,7 +31,8 @@ class Verdict:
 
     `value` counts only where `valid` is true; a verifier that fails says so instead of scoring 0.
     `success` is the kind's own strict judgement, kept apart from a shaped `value`; None leaves it to the
-    task's pass mark. `error` is a `Fault` or None, `detail` the sentence behind it. Equality ignores the latency.
+    task's pass mark. `error` is a `Fault` or None, `detail` the sentence behind it. Equality ignores the
+    latency.
     """
 
     value: float
