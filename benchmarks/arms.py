@@ -29,7 +29,7 @@ class Arm:
     """One method.
 
     Attributes:
-        operator: of the consolidation.
+        operator: of the consolidation; several, separated by spaces, are searched together.
         settings: of the operator, where they differ from the study's.
         recenter: spec of the recentering; an arm with one scores a population of its own, of the same size.
     """
@@ -118,7 +118,7 @@ def alone(spec: JobSpec, folder: Path, target: Path, arm: Arm, emit: Emit) -> Ou
 
 def with_arm(spec: JobSpec, arm: Arm) -> JobSpec:
     values = spec.model_dump(mode="json")
-    values["consolidate"] |= {"operators": [arm.operator], **arm.settings}
+    values["consolidate"] |= {"operators": arm.operator.split(), **arm.settings}
     if arm.recenter is not None:
         values["recenter"] = dict(arm.recenter)
     return JobSpec.model_validate(values)

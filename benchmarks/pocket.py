@@ -47,6 +47,7 @@ ARMS = (
     Arm("response", "response"),
     Arm("greedy", "greedy"),
     Arm("es", "es"),
+    Arm("es or corp", "es corp"),
     Arm("corp, recentered", "corp", recenter={"mode": "local"}),
     Arm("corp, 3 rounds", "corp", recenter={"mode": "rounds", "rounds": 3}),
     Arm("es, 3 rounds", "es", recenter={"mode": "rounds", "rounds": 3}),

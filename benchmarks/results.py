@@ -1,20 +1,25 @@
 """Every consolidation method on a real model, SmolLM2-135M-Instruct, with the rows a sceptic would ask for.
 
-    python -m benchmarks.results --model DIR [--tasks larger second_item reverse_words] [--out DIR]
+    python -m benchmarks.results --model DIR --votes [--tasks larger second_item reverse_words] [--out DIR]
+    python -m benchmarks.results --model DIR --size 96 --seeds 0 1 --arms top1 corp es response default
 
-One population of 48 per task, scored on 96 support prompts, is consolidated by every operator; each takes its
-step on the same 96 select prompts (at most eight steps, or as many trials) and is judged once on 512
-test prompts that nothing was chosen on. Beside them: a vote of the best eight members, and one of eight
-samples of the base. Everything is kept in DIR, the same call continues there.
+One population of 48 (or --size) per task and search seed, scored on 96 support prompts, is consolidated by
+every operator; each takes its step on the same 96 select prompts (at most eight steps, or as many trials) and
+is judged once on 512 test prompts that nothing was chosen on. With --votes also: a vote of the best eight
+members, and one of eight samples of the base. With arm `default`, its paired differences to the others over
+all searches follow. Everything is kept in DIR, the same call continues there.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from benchmarks.arms import Arm, Outcome, compare, opened
 from corp.gate import decide
@@ -36,15 +41,16 @@ ARMS = (
     Arm("greedy", "greedy", {"evaluations": 8, "radii": [0.75, 1, 1.25, 1.5]}),
     Arm("random_mean", "random_mean", RADII),
     Arm("recentered", "response", RADII, recenter=LOCAL),
+    Arm("default", "es corp", ONE_MEAN | {"radii": RADII["radii"]}),
 )
 
 
-def job(task: str, model: Path) -> JobSpec:
+def job(task: str, model: Path, size: int, seed: int) -> JobSpec:
     values: dict[str, Any] = {
         "name": task,
         "model": str(model),
         "task": read_yaml(TASKS / f"{task}.yaml") | {"splits": SPLITS},
-        "population": {"size": 48, "sigmas": [0.004, 0.006, 0.01]},
+        "population": {"size": size, "seed": seed, "sigmas": [0.004, 0.006, 0.01]},
         "engine": {"threads": 2},
         "controls": {"k": [8]},
     }
@@ -59,14 +65,38 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="*", default=["larger", "second_item", "reverse_words"])
     parser.add_argument("--out", type=Path, default=Path("runs/results"), help="where scores are kept")
     parser.add_argument("--arms", nargs="*", help="which operators; default all")
-    parser.add_argument("--search", action="store_true", help="only score the populations")
+    parser.add_argument("--size", type=int, default=48, help="candidates (default 48)")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0], help="of the populations (default 0)")
+    parser.add_argument("--votes", action="store_true", help="also the votes of members and of the base")
     arguments = parser.parse_args()
-    arms = [] if arguments.search else [a for a in ARMS if not arguments.arms or a.name in arguments.arms]
-    for task in arguments.tasks:
-        spec = job(task, arguments.model)
-        outcomes = compare(spec, TASKS, arguments.out / task, arms, tell)
-        if outcomes:
-            print(table(task, [*rows(outcomes), *controls(spec, arguments.out / task)]), flush=True)
+    arms = [a for a in ARMS if not arguments.arms or a.name in arguments.arms]
+    searches = []
+    for task, seed in product(arguments.tasks, arguments.seeds):
+        spec = job(task, arguments.model, arguments.size, seed)
+        target = arguments.out / f"{task}-{arguments.size}-{seed}"
+        outcomes = compare(spec, TASKS, target, arms, tell)
+        searches.append(outcomes)
+        votes = controls(spec, target) if arguments.votes else []
+        print(table(f"{task}, seed {seed}", [*rows(outcomes), *votes]), flush=True)
+    print(differences(searches))
+
+
+def differences(searches: Sequence[Sequence[Outcome]]) -> str:
+    """The default's gain over each other arm, all searches' test prompts together, p by the sign test."""
+    from scipy.stats import binomtest
+
+    passed = {
+        column[0].arm: np.concatenate([outcome.candidate for outcome in column])
+        for column in zip(*searches, strict=True)
+    }
+    lines = ["\n| default less | points | only default right | only the other | p |", "|---|---|---|---|---|"]
+    mine = passed.pop("default", None)
+    for arm, theirs in passed.items() if mine is not None else ():
+        more, fewer = int((mine & ~theirs).sum()), int((theirs & ~mine).sum())
+        p = binomtest(more, more + fewer).pvalue if more + fewer else 1.0
+        points = 100 * (more - fewer) / len(theirs)
+        lines.append(f"| {arm} | {points:+.2f} | {more} | {fewer} | {p:.1g} |")
+    return "\n".join(lines)
 
 
 def rows(outcomes: list[Outcome]) -> Iterator[dict[str, Any]]:

@@ -78,7 +78,7 @@ class ConsolidateSpec(OperatorSettings):
     """Operators that turn scores into directions, and the line search on the select split."""
 
     operators: tuple[str, ...] = Field(
-        default=("corp",), min_length=1, description="names from docs/operators.md"
+        default=("es", "corp"), min_length=1, description="names from docs/operators.md"
     )
 
 
