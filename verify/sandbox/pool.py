@@ -160,7 +160,7 @@ class Pool:
 
     def _answered(self, data: bytes, calls: int) -> Result:
         try:
-            answer = json.loads(data)
+            answer = json.loads(data.decode())  # json itself would guess an encoding and skip a mark
             if "values" in answer:
                 values = tuple(map(decode, answer["values"]))
                 if len(values) != calls:
