@@ -36,10 +36,8 @@ def reports() -> dict[str, Report]:
     [
         ("game_of_life_halting", {"junk", "constant", "echo", "dump", "hedge", "other"}),
         ("coin_flip", {"junk", "constant", "other"}),
-        (
-            "circuit_logic",
-            {"decorated"},
-        ),  # its constant: as the sample's share of zeros
+        # whether its best constant fails as well depends on the sample's share of zeros
+        ("circuit_logic", {"decorated"}),
         ("polynomial_equations", {"junk"}),
     ],
 )
