@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.server.service import Service, problem_of, scripted_job, service, until
@@ -231,7 +231,8 @@ VALUES = st.recursive(
 FIELDS = ["name", "model", "task", "population", "consolidate", "engine", "gate", "export", "revision"]
 
 
-@settings(max_examples=60, deadline=None)
+# A busy machine draws these bodies slowly; that is no fault of theirs.
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(FIELDS), VALUES) | VALUES)
 def test_no_json_body_makes_the_server_fail(fuzzed: httpx.Client, body: Any) -> None:
     answer = fuzzed.post("/v1/jobs", json=body)
