@@ -20,7 +20,9 @@ def read_yaml(path: Path) -> Any:
     try:
         return loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SpecInvalid(f"{path} cannot be read: {error.strerror}") from None
+        raise SpecInvalid(
+            f"{path} cannot be read: {error.strerror}", hint="name a job or task file in YAML"
+        ) from None
     except ValueError as error:
         raise SpecInvalid(f"{path} is not valid YAML: {error}") from None
 

@@ -79,7 +79,7 @@ def _message(row: ErrorDetails, model: type[BaseModel] | None) -> str:
     if kind in OBJECT_EXPECTED:
         return "should be an object of named fields"
     if kind in LIST_EXPECTED:
-        return "should be a list"
+        return "should be a list, [in brackets]"
     if kind == "too_short":
         return f"should have at least {row['ctx']['min_length']} entries"
     return row["msg"].removeprefix("Value error, ").removeprefix("Input ")

@@ -125,10 +125,7 @@ def cancel(job_id: str, url: str, as_json: bool) -> None:
     """
     with _client(url) as client:
         job = client.cancel_job(job_id)
-    if as_json:
-        print_json(job)
-    else:
-        click.echo(f"{job['id']} is {job['status']}")
+    _tell(job, as_json)
 
 
 @jobs.command("resume", cls=Command)
@@ -141,6 +138,10 @@ def resume(job_id: str, url: str, as_json: bool) -> None:
     """
     with _client(url) as client:
         job = client.resume_job(job_id)
+    _tell(job, as_json)
+
+
+def _tell(job: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(job)
     else:

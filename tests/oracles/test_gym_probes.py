@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-from pathlib import Path
-
 import pytest
 
 from tests.oracles.gym_probes_run import BROKEN
-from tests.oracles.users_venvs import REASONING_GYM
+from tests.oracles.users_venvs import REASONING_GYM, measured
 from verify.adapters.gym import LISTED
 from verify.hackability import Report
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def reports() -> dict[str, Report]:
-    try:
-        python = REASONING_GYM.install()
-    except subprocess.CalledProcessError:
-        pytest.skip("reasoning-gym's environment cannot be built here")
-    script = Path(__file__).with_name("gym_probes_run.py")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([python, script], capture_output=True, text=True, timeout=900, env=environment)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return {task: Report.from_json(report) for task, report in json.loads(done.stdout).items()}
+    found = measured(REASONING_GYM, "gym_probes_run.py")
+    return {task: Report.from_json(report) for task, report in found.items()}
 
 
 @pytest.mark.parametrize(

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.oracles.users_venvs import REASONING_GYM
+from tests.oracles.users_venvs import REASONING_GYM, measured
 from verify.adapters.gym import LISTED
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
     """What `gym_run` measured."""
-    try:
-        python = REASONING_GYM.install()
-    except subprocess.CalledProcessError:
-        pytest.skip("reasoning-gym's environment cannot be built here")
-    script = Path(__file__).with_name("gym_run.py")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([python, script], capture_output=True, text=True, timeout=900, env=environment)
-    assert done.returncode == 0, done.stderr[-2000:]
-    measured: dict[str, Any] = json.loads(done.stdout)
-    return measured
+    result: dict[str, Any] = measured(REASONING_GYM, "gym_run.py")
+    return result
 
 
 @pytest.mark.parametrize("task", LISTED)

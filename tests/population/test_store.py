@@ -16,37 +16,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from population.block import Block, Reason
 from population.direction import Component, Direction, Law
 from population.displacement import Displacement
 from population.errors import DiskFull, StoreMismatch
 from population.store import ScoreStore
+from tests.population.blocks import IDENTITY, made, same
 
 ROOT = Path(__file__).parents[2]
-IDENTITY = {"task": "t1", "base": {"model.safetensors": "ab"}, "engine": {"threads": 2, "dtype": "float32"}}
-
-
-def made(candidate: str = "c0", split: str = "support", number: int = 0, n: int = 4, seed: int = 0) -> Block:
-    rng = np.random.default_rng([seed, number, n])
-    texts = tuple(f"answer {i} of {candidate} ünï\u2028" * (i % 3) for i in range(n))
-    values, valid, tokens = rng.random(n), rng.random(n) < 0.7, rng.integers(0, 99, n, np.int32)
-    success = valid & (rng.random(n) < 0.5)
-    faults = {int(at): Reason("timeout", f"stopped ü{at}") for at in np.flatnonzero(~valid)}
-    return Block(candidate, split, number, values, valid, success, tokens, texts, 0.5, faults)
-
-
-def same(one: Block, other: Block) -> bool:
-    arrays = ("values", "valid", "success", "tokens")
-    plain = ("candidate", "split", "number", "texts", "seconds", "faults")
-    return all(getattr(one, name) == getattr(other, name) for name in plain) and all(
-        np.array_equal(getattr(one, name), getattr(other, name), equal_nan=name == "values")
-        and getattr(one, name).dtype == getattr(other, name).dtype
-        for name in arrays
-    )
 
 
 def test_a_block_comes_back_as_it_was_and_survives_reopening(tmp_path):
@@ -383,6 +361,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from population.store import ScoreStore
+from tests.population.blocks import IDENTITY, made, same
 from tests_store import IDENTITY, made
 store = ScoreStore.open(Path(sys.argv[1]), IDENTITY)
 number = max(store.blocks("c0", "support"), default=-1) + 1
@@ -453,76 +432,3 @@ def test_a_second_process_waits_for_its_turn(tmp_path):
         two.put(made(number=0, seed=9))
         assert same(two.get("c0", "support", 0), made(number=0))
         assert one.digest() == two.digest()
-
-
-class StoreMachine(RuleBasedStateMachine):
-    """A store against a dict, closed and reopened at any time."""
-
-    @initialize()
-    def start(self):
-        import tempfile
-
-        self.folder = tempfile.TemporaryDirectory()
-        self.model: dict[tuple[str, str, int], Block] = {}
-        self.open()
-
-    def open(self):
-        self.store = ScoreStore.open(Path(self.folder.name, "s"), IDENTITY)
-
-    @rule(
-        candidate=st.sampled_from("ab"),
-        split=st.sampled_from(["support", "gate"]),
-        number=st.integers(0, 3),
-        seed=st.integers(0, 5),
-        n=st.integers(1, 5),
-    )
-    def put(self, candidate, split, number, seed, n):
-        block = made(candidate, split, number, n, seed)
-        self.store.put(block)
-        self.model.setdefault((candidate, split, number), block)
-
-    @rule()
-    def reopen(self):
-        self.store.close()
-        self.open()
-
-    @rule(other=st.sampled_from([{}, {**IDENTITY, "task": "t3"}]))
-    def open_as_another_search(self, other):
-        with pytest.raises(StoreMismatch):
-            ScoreStore.open(self.store.path, other)
-
-    @precondition(lambda self: self.model)
-    @rule(data=st.data())
-    def get(self, data):
-        key = data.draw(st.sampled_from(sorted(self.model)))
-        assert same(self.store.get(*key), self.model[key])
-
-    @invariant()
-    def tables_agree(self):
-        if not hasattr(self, "store"):
-            return
-        for candidate in "ab":
-            for split in ("support", "gate"):
-                expected = [self.model[key] for key in sorted(self.model) if key[:2] == (candidate, split)]
-                assert self.store.blocks(candidate, split) == {block.number: len(block) for block in expected}
-                assert self.store.texts(candidate, split) == [
-                    text for block in expected for text in block.texts
-                ]
-                found = self.store.scores(candidate, split)
-                for name in ("values", "valid", "success"):
-                    plain = [value for block in expected for value in getattr(block, name).tolist()]
-                    assert getattr(found, name).tolist() == plain
-                assert self.store.unjudged(candidate, split) == {
-                    block.number: list(block.faults.values()) for block in expected
-                }
-
-    def teardown(self):
-        if hasattr(self, "store"):
-            self.store.close()
-            self.folder.cleanup()
-
-
-TestStoreAgainstADict = StoreMachine.TestCase
-TestStoreAgainstADict.settings = settings(
-    max_examples=15, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
-)

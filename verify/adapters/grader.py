@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from abc import abstractmethod
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -40,9 +41,9 @@ class Grader(Kind):
     )
 
     @property
+    @abstractmethod
     def references(self) -> tuple[str, ...]:
         """What the helper loads."""
-        raise NotImplementedError
 
     def oracle(self, item: Item) -> str | None:
         answer = None if self.oracle_field is None else item.get(self.oracle_field)
@@ -69,6 +70,16 @@ class Grader(Kind):
                 no score, `not_applicable` where it gives None for one.
         """
         return read_grade(self.ask(item, completion, **more))
+
+
+class ObjectGrader(Grader):
+    """One that is a single object."""
+
+    object: Reference = Field(description=OBJECT)
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        return (self.object,)
 
 
 def read_grade(reply: dict[str, Any]) -> Grade:

@@ -6,12 +6,12 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from verify.adapters.grader import OBJECT, Grader, Reference
+from verify.adapters.grader import OBJECT, ObjectGrader, Reference
 from verify.kinds.kind import Grade, read
 from verify.verdict import Item
 
 
-class Randopt(Grader):
+class Randopt(ObjectGrader):
     """A handler's `compute_reward(response, ground_truth)`, or a function `compute_score` like it.
 
     Votes are what the handler's `extract_answer_for_voting`, or else its `extract_answer`, reads.
@@ -26,10 +26,6 @@ class Randopt(Grader):
     @property
     def fields(self) -> tuple[str, ...]:
         return (self.field,)
-
-    @property
-    def references(self) -> tuple[str, ...]:
-        return (self.object,)
 
     def grade(self, item: Item, completion: str) -> Grade:
         return self.judged(item, completion, truth=read(item, self.field))

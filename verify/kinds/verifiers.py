@@ -6,12 +6,12 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from verify.adapters.grader import OBJECT, Grader, Reference
+from verify.adapters.grader import ObjectGrader
 from verify.kinds.kind import Grade
 from verify.verdict import Item
 
 
-class Verifiers(Grader):
+class Verifiers(ObjectGrader):
     """A `Task` class with `@vf.reward` methods, a rubric function, or a rubric.
 
     A task class gets the item as its data and a trace whose last reply is the completion; one whose rewards
@@ -22,14 +22,9 @@ class Verifiers(Grader):
     kind: ClassVar[str] = "verifiers"
     protocol: ClassVar[str] = "verifiers"
 
-    object: Reference = Field(description=OBJECT)
     conversational: bool = Field(
         default=True, description="rubric functions get a list of messages instead of a text"
     )
-
-    @property
-    def references(self) -> tuple[str, ...]:
-        return (self.object,)
 
     def grade(self, item: Item, completion: str) -> Grade:
         return self.judged(item, completion, conversational=self.conversational)

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from verify.adapters.grader import OBJECT, Grader, Reference
+from verify.adapters.grader import ObjectGrader
 from verify.kinds.kind import Grade, read
 from verify.verdict import Item
 
 
-class Verl(Grader):
+class Verl(ObjectGrader):
     """`compute_score(data_source, solution_str, ground_truth, extra_info) -> float | dict`.
 
     Rows of verl's data sets work as they are: the ground truth is the item's `reward_model.ground_truth`. In
@@ -22,7 +22,6 @@ class Verl(Grader):
     kind: ClassVar[str] = "verl"
     protocol: ClassVar[str] = "verl"
 
-    object: Reference = Field(description=OBJECT)
     field: str = Field(
         default="reward_model",
         description="item field with the ground truth, or with an object that has it under `ground_truth`",
@@ -32,10 +31,6 @@ class Verl(Grader):
     @property
     def fields(self) -> tuple[str, ...]:
         return (self.field,)
-
-    @property
-    def references(self) -> tuple[str, ...]:
-        return (self.object,)
 
     def grade(self, item: Item, completion: str) -> Grade:
         return self.judged(
