@@ -10,16 +10,18 @@ from verify.number import parse_number
 _FRACTION = re.compile(r"(?P<whole>-?[0-9]*)\\frac\{(?P<top>[^{}]+)\}\{(?P<bottom>[^{}]+)\}")
 _MIXED = re.compile(r"(?P<whole>-?[0-9]+) (?P<top>[0-9]+)/(?P<bottom>[0-9]+)")
 _REPEATING = re.compile(r"(?P<start>-?[0-9]*\.(?P<fixed>[0-9]*))\\overline\{(?P<period>[0-9]{1,20})\}")
+_LONG = re.compile(r"-?[0-9]+(?:/[0-9]+)?")
+_MAX_SPELLED = 1_000  # characters, which an answer may have; 1e400 is spelled with 401
 _DECIMAL = re.compile(r"[0-9]*\.[0-9]+")
 _SCIENTIFIC = re.compile(r"(?:(?P<mantissa>-?[0-9.,]+)\\cdot)?10\^\{(?P<exponent>-?[0-9]{1,3})\}")
 
 
 def rational(text: str) -> Fraction | None:
     r"""The number that normal spelling is: `-3.50`, `10,080`, `3/4`, `2\frac{3}{4}`, `3\cdot10^{4}`."""
-    for reader in (parse_number, _fraction, _repeating, _scientific):
+    for reader in (parse_number, _fraction, _repeating, _scientific, _long):
         value = reader(text)
         if value is not None:
-            return value
+            return value if len(str(value)) <= _MAX_SPELLED else None
     return None
 
 
@@ -49,6 +51,14 @@ def _scientific(text: str) -> Fraction | None:
     match = _SCIENTIFIC.fullmatch(text)
     mantissa = parse_number((match and match["mantissa"]) or "1", fractions=False)
     return None if match is None or mantissa is None else mantissa * Fraction(10) ** int(match["exponent"])
+
+
+def _long(text: str) -> Fraction | None:
+    """What `str` of a number is, however many digits `1e100` comes to."""
+    if len(text) > _MAX_SPELLED or not _LONG.fullmatch(text):
+        return None
+    top, _, bottom = text.partition("/")
+    return Fraction(int(top), int(bottom or 1)) if int(bottom or 1) else None
 
 
 def without_decimals(expression: str) -> str:

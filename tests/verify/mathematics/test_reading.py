@@ -113,6 +113,20 @@ def test_a_decimal_is_the_fraction_it_is(number: object) -> None:
         assert str(read(spelled)) == str(Fraction(str(number)))
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["1E100", "-2.5e-300", "1e400", r"12\cdot10^{999}", r"\frac{1e400}{3e-400}", "7" * 70, "1" * 70 + "/3"],
+)
+def test_numbers_of_many_digits_are_read_as_they_are_spelled(text: str) -> None:
+    form = read(text)
+    assert form is not None
+    assert read(str(form)) == form
+
+
+def test_a_number_is_the_same_with_and_without_its_exponent() -> None:
+    assert read("1E100") == read("1" + "0" * 100)
+
+
 @given(st.one_of(LATEX, st.text(max_size=60)))
 def test_any_text_is_a_form_or_none_and_its_spelling_is_read_as_itself(text: str) -> None:
     form = read(text)

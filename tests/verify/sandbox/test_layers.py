@@ -138,10 +138,10 @@ def test_the_user_alone_takes_roots_rights(pools: Pools) -> None:
 
 def test_limits_alone_bound_what_a_program_takes(pools: Pools, tmp_path: Path) -> None:
     alone = Layers(user=False, landlock=False, seccomp=False)
-    memory, spin = "x = bytearray(768 << 20)", "while True: pass"
-    short = Limits(cpu=0.2, wall=1.5)
-    assert pools[alone].evaluate(memory, []).verdict is Outcome.MEMORY
-    assert pools[NONE].evaluate(memory, []).verdict is Outcome.OK
+    memory, spin = "x = bytearray(256 << 20)", "while True: pass"
+    short, small = Limits(cpu=0.2, wall=1.5), Limits(memory=128, cpu=30, wall=120)
+    assert pools[alone].evaluate(memory, [], limits=small).verdict is Outcome.MEMORY
+    assert pools[NONE].evaluate(memory, [], limits=small).verdict is Outcome.OK
     assert "CPU" in pools[alone].evaluate(spin, [], limits=short).detail
     assert "clock" in pools[NONE].evaluate(spin, [], limits=short).detail
     write = TRY + f"def do():\n with open({str(tmp_path / 'file')!r}, 'w', buffering=1) as f: f.write('x\\n')"
